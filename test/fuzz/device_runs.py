@@ -22,11 +22,11 @@ from safetensors.numpy import load_file, save_file
 # Ops that devices have no kernel for.
 REFUSALS = ("has no kernel", "complex elements", "is not supported by the DTU backend",
             "is not supported by the CUDA backend", "kernels do not support", "stash takes at least")
-# Of how far a result moves, by the type of products. Kernels round where the program does, except probabilities, and their sums
-# have another order.
+# Of how far a result moves, by the type of products. Kernels round where the program does, except probabilities, and their
+# sums have another order.
 TOLERANCES = {"f32": 1e-3, "bf16": 8e-2}
-# In two steps of kernels results move at least by this share of the farthest move of their kind. The gradient of a vector adds up
-# all rows, whose roundings may exceed the sum: that of a key's bias is zero without them.
+# In two steps of kernels results move at least by this share of the farthest move of their kind. The gradient of a vector
+# adds up all rows, whose roundings may exceed the sum: that of a key's bias is zero without them.
 LEAST_MOVE, LEAST_MOVE_OF_VECTORS = 0.05, 0.3
 LEARNING_RATE = 0.1
 # What differs from T10.
@@ -82,7 +82,8 @@ def describe_difference(given, expected, actual, relative, nudged=None):
 
 def is_ill_conditioned(tools, path, folder, given, expected, actual, relative):
     """As in st-differential: whether roundings of the inputs move the results as far."""
-    subprocess.run([tools / "st-differential", f"--save={folder}", "--save-nudged", path], capture_output=True, timeout=LIMIT)
+    subprocess.run([tools / "st-differential", f"--save={folder}", "--save-nudged", path], capture_output=True,
+                   timeout=LIMIT)
     variants = list(folder.glob(f"{path.stem}.nudged-*"))
     found = any(describe_difference(given, expected, actual, relative, load_file(variant)) is None for variant in variants)
     for variant in variants:

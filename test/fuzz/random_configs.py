@@ -1,6 +1,7 @@
 """Random small configurations of the families of models, and tasks that the families have."""
 
-DECODERS = ("gemma", "gpt2", "gpt_neox", "llama", "megatron-gpt", "mistral", "mixtral", "opt", "phi", "qwen2", "qwen2_moe", "qwen3")
+DECODERS = ("gemma", "gpt2", "gpt_neox", "llama", "megatron-gpt", "mistral", "mixtral", "opt", "phi", "qwen2", "qwen2_moe",
+            "qwen3")
 ENCODERS = ("bert", "distilbert", "megatron-bert", "roberta")
 SEQ2SEQ = ("bart", "t5")
 FAMILIES = tuple(sorted((*DECODERS, *ENCODERS, *SEQ2SEQ, "vit")))
@@ -63,16 +64,20 @@ class RandomConfig:
                     **self.maybe(scale_attn_by_inverse_layer_idx=[True], scale_attn_weights=[False])}
         if family == "distilbert":
             return {"dim": hidden, "n_layers": layers, "n_heads": heads, "hidden_dim": inner, "vocab_size": vocabulary,
-                    "max_position_embeddings": positions, "dropout": drop, "attention_dropout": rng.choice([0.0, drop]), **ties}
+                    "max_position_embeddings": positions, "dropout": drop, "attention_dropout": rng.choice([0.0, drop]),
+                    **ties}
         if family == "opt":
             return {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads, "ffn_dim": inner,
                     "vocab_size": vocabulary, "max_position_embeddings": positions, "dropout": drop, **ties,
                     **self.maybe(enable_bias=[False], activation_function=["relu", "gelu"])}
         if family in SEQ2SEQ:
             return self.seq2seq(hidden, layers, heads, inner, vocabulary, positions, drop)
-        common = {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads, "intermediate_size": inner,
-                  "vocab_size": vocabulary, "max_position_embeddings": positions, **self.maybe(hidden_act=ACTIVATIONS), **ties}
-        return common | (self.encoder(positions, drop) if family in ENCODERS else self.decoder(heads, size, inner, positions, drop))
+        common = {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads,
+                  "intermediate_size": inner, "vocab_size": vocabulary, "max_position_embeddings": positions,
+                  **self.maybe(hidden_act=ACTIVATIONS), **ties}
+        if family in ENCODERS:
+            return common | self.encoder(positions, drop)
+        return common | self.decoder(heads, size, inner, positions, drop)
 
     def pictures(self, hidden, layers, heads, inner, drop):
         """A picture has at most as many patches as a text has tokens."""
@@ -82,8 +87,9 @@ class RandomConfig:
         if rng.random() < 0.5:
             patch, picture = 2, 2 * rng.choice([1, 2])
         return {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads, "intermediate_size": inner,
-                "image_size": picture, "patch_size": patch, "num_channels": rng.choice([1, 2, 3, 4]), "hidden_dropout_prob": drop,
-                "attention_probs_dropout_prob": rng.choice([0.0, drop]), **self.maybe(hidden_act=ACTIVATIONS, qkv_bias=[False])}
+                "image_size": picture, "patch_size": patch, "num_channels": rng.choice([1, 2, 3, 4]),
+                "hidden_dropout_prob": drop, "attention_probs_dropout_prob": rng.choice([0.0, drop]),
+                **self.maybe(hidden_act=ACTIVATIONS, qkv_bias=[False])}
 
     def encoder(self, positions, drop):
         """The keys of an encoder beside its sizes."""
@@ -99,7 +105,8 @@ class RandomConfig:
         """The keys of a decoder with Llama's names of sizes, beside these."""
         rng, family = self.rng, self.family
         if family == "megatron-gpt":
-            return {"hidden_dropout": drop, "attention_dropout": rng.choice([0.0, drop]), **self.megatron_parts(heads, inner, positions)}
+            return {"hidden_dropout": drop, "attention_dropout": rng.choice([0.0, drop]),
+                    **self.megatron_parts(heads, inner, positions)}
         if family == "gpt_neox":
             return {"hidden_dropout": drop, "rotary_pct": rng.choice([0.5, 1.0]), **self.rotary(positions),
                     **self.maybe(use_parallel_residual=[True, False], attention_bias=[True, False])}
@@ -135,9 +142,10 @@ class RandomConfig:
     def megatron_parts(self, heads, inner, positions):
         """The keys of Megatron-LM's GPT other than its sizes: parts of the blocks of Llama, GPT-NeoX and Mixtral."""
         rng = self.rng
-        keys = self.maybe(apply_query_key_layer_scaling=[True], make_vocab_size_divisible_by=[4, 8], normalization=["RMSNorm"],
-                          apply_layernorm_1p=[True], qk_layernorm=[True], kv_channels=[4, 8], gated_linear_unit=[True],
-                          num_query_groups=[n for n in (1, 2, 4) if heads % n == 0], add_bias_linear=[False], add_qkv_bias=[True])
+        keys = self.maybe(apply_query_key_layer_scaling=[True], make_vocab_size_divisible_by=[4, 8],
+                          normalization=["RMSNorm"], apply_layernorm_1p=[True], qk_layernorm=[True], kv_channels=[4, 8],
+                          num_query_groups=[n for n in (1, 2, 4) if heads % n == 0], gated_linear_unit=[True],
+                          add_bias_linear=[False], add_qkv_bias=[True])
         kind = rng.choice(["learned_absolute", "learned_absolute", "rope", "rope", "none"])
         if kind == "rope":
             keys |= {"rotary_base": 100, **self.maybe(rotary_percent=[0.5]), **self.rotary(positions)}
@@ -145,10 +153,10 @@ class RandomConfig:
         if rng.random() < 0.3:
             count = rng.choice([2, 3, 4, 6])
             choices = rng.randint(1, min(3, count))
-            keys |= {"num_experts": count, "moe_router_topk": choices, "moe_router_pre_softmax": choices == 1 or rng.random() < 0.3,
-                     "add_bias_linear": False, "moe_ffn_hidden_size": inner,
-                     **self.maybe(moe_aux_loss_coeff=[0.3], moe_z_loss_coeff=[0.1], moe_layer_freq=[2], expert_capacity_factor=[1.0],
-                                  moe_shared_expert_intermediate_size=[8])}
+            keys |= {"num_experts": count, "moe_router_topk": choices, "add_bias_linear": False,
+                     "moe_ffn_hidden_size": inner, "moe_router_pre_softmax": choices == 1 or rng.random() < 0.3,
+                     **self.maybe(moe_aux_loss_coeff=[0.3], moe_z_loss_coeff=[0.1], moe_layer_freq=[2],
+                                  expert_capacity_factor=[1.0], moe_shared_expert_intermediate_size=[8])}
             if "moe_aux_loss_coeff" in keys:
                 # The group is within a micro-batch of a replica.
                 keys["moe_aux_loss_sequences"] = rng.choice([1, self.rows])
@@ -159,10 +167,11 @@ class RandomConfig:
         rng = self.rng
         decoder_layers, start = rng.choice([1, 2, 3]), rng.randint(0, 3)
         if self.family == "bart":
-            return {"d_model": hidden, "encoder_layers": layers, "decoder_layers": decoder_layers, "encoder_attention_heads": heads,
-                    "decoder_attention_heads": rng.choice([n for n in (1, 2, 4) if hidden % n == 0]), "encoder_ffn_dim": inner,
-                    "decoder_ffn_dim": rng.choice([8, 12, 20]), "vocab_size": vocabulary, "max_position_embeddings": positions,
-                    "dropout": drop, "activation_dropout": drop, "decoder_start_token_id": start,
+            return {"d_model": hidden, "encoder_layers": layers, "decoder_layers": decoder_layers,
+                    "encoder_attention_heads": heads, "encoder_ffn_dim": inner, "decoder_ffn_dim": rng.choice([8, 12, 20]),
+                    "decoder_attention_heads": rng.choice([n for n in (1, 2, 4) if hidden % n == 0]),
+                    "vocab_size": vocabulary, "max_position_embeddings": positions, "dropout": drop,
+                    "activation_dropout": drop, "decoder_start_token_id": start,
                     **self.maybe(scale_embedding=[True], activation_function=["relu", "gelu"], attention_dropout=[drop])}
         buckets = rng.choice([4, 6, 8])
         return {"d_model": hidden, "d_kv": rng.choice([4, 6]), "num_layers": layers, "num_heads": heads, "d_ff": inner,
@@ -178,7 +187,8 @@ class RandomConfig:
                 **self.maybe(expert_capacity_factor=[0.5, 1.0, 1.5], router_z_loss_coef=[0.1])}
         balances = rng.choice(["batch" if self.has_whole_batch else "sequences", "sequences", None])
         if balances:
-            keys |= {"output_router_logits": True, "router_aux_loss_coef": 0.1, "balance_loss_per_sequence": balances == "sequences"}
+            keys |= {"output_router_logits": True, "router_aux_loss_coef": 0.1,
+                     "balance_loss_per_sequence": balances == "sequences"}
         if self.family == "mixtral":
             return keys | {"num_local_experts": count}
         return keys | {"num_experts": count, "moe_intermediate_size": rng.choice([8, 12]),
