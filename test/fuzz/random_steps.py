@@ -257,7 +257,7 @@ class Step:
     # ---- the whole
 
     def parallel(self):
-        file = {"mode": "hybrid", "sharding_size": self.shards, "sharding_dim": self.rng.choice([0, -1]),
+        file = {"mode": "hybrid", "sharding_size": self.shards, "sharding_dim": self.rng.choice([0, -1, "megatron"]),
                 "stage_cnt": self.stages, "accum_degree": self.micro, "data": self.data}
         contexts = [n for n in (2, 4) if self.tokens and n * self.data * self.shards * self.stages <= 16
                     and all(size % n == 0 for size in self.tokens)]
