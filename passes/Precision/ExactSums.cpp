@@ -139,14 +139,14 @@ void SumReplacer::replace(Operation *op, Value result) {
 //===----------------------------------------------------------------------===//
 
 /// Splits dimension dims[position], which counts samples times the parts of a sample, into two. In
-/// `dims` and `others` the dimension of the parts replaces it; with one part per sample, nothing
-/// does. Returns the tensor and the dimension of the samples.
+/// `dims` and `others` the dimension of the parts replaces it; with one part per sample, or groups
+/// of samples, nothing does. Returns the tensor and the dimension of the samples.
 static std::pair<Value, int64_t> splitSamples(Emitter &emit, Value x, int64_t samples,
                                               SmallVectorImpl<int64_t> &dims, int64_t position,
                                               SmallVectorImpl<int64_t> *others = nullptr) {
   SmallVector<int64_t> shape(Emitter::shapeOf(x));
   const int64_t dim = dims[position], parts = shape[dim] / samples;
-  if (parts == 1) {
+  if (parts <= 1) {
     dims.erase(dims.begin() + position);
     return {x, dim};
   }

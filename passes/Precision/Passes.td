@@ -154,8 +154,8 @@ def ExactSums : Pass<"exact-sums", "::mlir::ModuleOp"> {
     - A sum over dimensions is scaled and rounded likewise, to 40 bits of the largest magnitude of
       its addends (fewer for more than 2^22 addends), and is a sum of integers of 64 bits.
     - The scale of a row depends on all its elements, and a micro-batch does not know those of the
-      next ones. So a product or a sum over samples is one for each sample, and then the sum of
-      these in fixed point: numbers below 2^50, in multiples of 2^-64 or finer, in two integers of
+      next ones. So a product or a sum over samples (or groups of samples) is one for each of them,
+      and then the sum of these in fixed point: numbers below 2^50, in multiples of 2^-64 or finer, in two integers of
       64 bits (three for more than 32 samples). Larger numbers give infinity. A scatter that adds
       computes in this form too.
 

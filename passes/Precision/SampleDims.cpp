@@ -35,11 +35,11 @@ void SampleDims::visit(Operation &op) {
   for (auto [operand, tensor] : llvm::zip(op.getOperands(), rule.operands))
     if (std::optional<int64_t> dim = of(operand); dim && !tensor[*dim].empty())
       if (int64_t factor = tensor[*dim].front();
-          rule.factors[factor].kind == FactorKind::Parallel &&
-          rule.factors[factor].size % samples == 0)
+          rule.factors[factor].kind == FactorKind::Parallel && divides(rule.factors[factor].size))
         factors.insert(factor);
   for (auto [result, tensor] : llvm::zip(op.getResults(), rule.results))
     for (auto [dim, composing] : llvm::enumerate(tensor))
-      if (!composing.empty() && factors.contains(composing.front()))
+      if (!composing.empty() && factors.contains(composing.front()) &&
+          divides(cast<RankedTensorType>(result.getType()).getDimSize(dim)))
         dims[result] = static_cast<int64_t>(dim);
 }

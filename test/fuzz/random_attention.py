@@ -7,7 +7,7 @@ device_runs.py runs the kernels on the host for two steps. The second step reads
 
 import json
 
-from random_steps import PREPARE, ROADS, Step, quoted
+from random_steps import PREPARE, ROADS, Step, in_16_bits, quoted
 
 LOW = "-1.0e30"
 OPTIMIZERS = ("kind=sgd", "kind=sgd momentum=0", "kind=adamw", "kind=adam", "kind=sgd clip-norm=0.5",
@@ -240,8 +240,7 @@ class AttentionStep(Step):
                     "precision": {"compute": self.compute}}
         prepare = "stop-softmax-gradients," + PREPARE.format(optimizer=self.rng.choice(OPTIMIZERS))
         if self.compute != "f32":
-            prepare = f"assign-precision{{compute={self.compute}}}," + prepare.replace(
-                "differentiate,", f"differentiate,widen-sums,narrow-residuals{{compute={self.compute}}},", 1)
+            prepare = in_16_bits(prepare, self.compute)
         attributes = (f"st.prepare = {json.dumps(prepare)}, st.passes = {json.dumps(ROADS[-1])}, "
                       f"st.parallel = {quoted(json.dumps(parallel))}")
         body = "\n  ".join(self.lines)

@@ -33,6 +33,12 @@ def quoted(text):
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def in_16_bits(prepare, compute="bf16"):
+    """The passes of PREPARE for a step that computes in 16 bits."""
+    return f"assign-precision{{compute={compute}}}," + prepare.replace(
+        "differentiate,", f"differentiate,widen-sums,narrow-residuals{{compute={compute}}},", 1)
+
+
 class Step:
     """The loss of a batch of rows; values are rows x features, and the number of features changes from layer to
     layer."""
@@ -251,7 +257,7 @@ class Step:
     # ---- the whole
 
     def parallel(self):
-        file = {"mode": "hybrid", "sharding_size": self.shards, "sharding_dim": self.rng.choice([0, -1]),
+        file = {"mode": "hybrid", "sharding_size": self.shards, "sharding_dim": self.rng.choice([0, -1, "megatron"]),
                 "stage_cnt": self.stages, "accum_degree": self.micro, "data": self.data}
         contexts = [n for n in (2, 4) if self.tokens and n * self.data * self.shards * self.stages <= 16
                     and all(size % n == 0 for size in self.tokens)]

@@ -30,6 +30,16 @@ struct ImportOptions {
   cl::opt<int64_t> labelSequence{
       "label-seq", cl::init(0), cl::value_desc("n"),
       cl::desc("--import-hf-config: tokens in a target (default: as many as in a source)")};
+  cl::opt<bool> prefix{"prefix-lm",
+                       cl::desc("--import-hf-config: clm: the first positions of each sample, its "
+                                "prefix, attend to each other both ways and have no loss")};
+  cl::opt<bool> positions{
+      "reset-position-ids",
+      cl::desc("--import-hf-config: clm: the batch has the position of each token")};
+  cl::opt<bool> segments{
+      "reset-attention-mask",
+      cl::desc("--import-hf-config: clm: the batch has the document of each token, and attention "
+               "does not cross the end of a document")};
 };
 
 OwningOpRef<Operation *> importConfig(const ImportOptions &options, llvm::SourceMgr &source,
@@ -39,6 +49,15 @@ OwningOpRef<Operation *> importConfig(const ImportOptions &options, llvm::Source
       parseModelConfig(buffer->getBuffer(), buffer->getBufferIdentifier(), context);
   if (failed(config))
     return nullptr;
+  const CausalInputs inputs = {options.prefix, options.positions, options.segments};
+  if ((inputs.prefix || inputs.positions || inputs.segments) && options.task != Task::CausalLm) {
+    emitError(UnknownLoc::get(context))
+        << "--prefix-lm, --reset-position-ids and --reset-attention-mask have no effect with the "
+           "task "
+        << stringify(options.task) << ": expected clm";
+    return nullptr;
+  }
+  config->inputs = inputs;
   std::optional<int64_t> sequence;
   if (options.sequence.getNumOccurrences() > 0)
     sequence = options.sequence;

@@ -171,22 +171,19 @@ SmallVector<int64_t> mlir::st::localShape(ArrayRef<int64_t> shape, const TensorS
   return local;
 }
 
-/// The number of equal parts into which the splits divide a dimension, unsplit ones included.
-static int64_t countParts(ArrayRef<Split> splits) {
-  int64_t parts = 1;
-  for (const Split &split : splits)
-    parts *= split.size;
-  return parts;
-}
-
 bool mlir::st::divides(ArrayRef<int64_t> shape, const TensorSharding &sharding) {
   return llvm::all_of(llvm::zip_equal(shape, sharding.dims), [](auto pair) {
-    return std::get<0>(pair) % countParts(std::get<1>(pair)) == 0;
+    return std::get<0>(pair) % productOfSizes(std::get<1>(pair)) == 0;
   });
 }
 
 bool mlir::st::fits(ArrayRef<int64_t> shape, const TensorSharding &sharding) {
   return llvm::all_of(llvm::zip_equal(shape, sharding.dims), [](auto pair) {
-    return std::get<0>(pair) >= countParts(std::get<1>(pair));
+    return std::get<0>(pair) >= productOfSizes(std::get<1>(pair));
   });
+}
+
+bool mlir::st::fitsDevices(ArrayRef<int64_t> shape, const TensorSharding &sharding) {
+  return llvm::all_of(llvm::zip_equal(shape, sharding.dims),
+                      [](auto pair) { return std::get<0>(pair) >= shardCount(std::get<1>(pair)); });
 }

@@ -94,4 +94,8 @@ bool divides(ArrayRef<int64_t> shape, const TensorSharding &sharding);
 /// are padded.
 bool fits(ArrayRef<int64_t> shape, const TensorSharding &sharding);
 
+/// Like `fits`, but an unsplit part between the axes may be empty: in a batch that is padded to a
+/// multiple of its micro-batches, only the devices need elements.
+bool fitsDevices(ArrayRef<int64_t> shape, const TensorSharding &sharding);
+
 } // namespace mlir::st

@@ -52,6 +52,7 @@ private:
   bool hasTokens(BlockArgument argument) const;
   static ShardingAttr splitTokens(ShardingAttr seed, ArrayAttr parts);
   SequenceSharing sequenceSharing(const MeshAxes &axes) const;
+  int64_t tokensOfDevice(BlockArgument argument) const;
   void dealTokens(const MeshAxes &axes);
   LogicalResult constrainContext(const MeshAxes &axes);
   InFlightDiagnostic sequenceError();
@@ -234,22 +235,31 @@ SequenceSharing SeedPlacement::sequenceSharing(const MeshAxes &axes) const {
           config.attentionExchange};
 }
 
+/// The tokens of a sequence on each device of the context.
+int64_t SeedPlacement::tokensOfDevice(BlockArgument argument) const {
+  return cast<RankedTensorType>(argument.getType()).getDimSize(1) / config.contextCount;
+}
+
 /// Under a causal mask, late tokens have more keys than early ones. If devices send keys, each one
-/// gets every n-th token, so that all have the same work.
+/// gets every n-th token, so that all have the same work. Shards that split these tokens further
+/// must divide them; contiguous tokens are padded.
 void SeedPlacement::dealTokens(const MeshAxes &axes) {
   if (config.contextCount == 1)
     return;
   SharedAttention found = findSharedAttention(function, axes, sequenceSharing(axes));
   if (found.heads > 0 || found.ordered == 0 || found.windows > 0)
     return;
-  for (BlockArgument argument : function.getArguments())
-    if (hasTokens(argument)) {
-      int64_t each = cast<RankedTensorType>(argument.getType()).getDimSize(1) / config.contextCount;
-      if (each > 1)
-        setSeed(argument, splitTokens(seedOf(argument),
-                                      builder.getArrayAttr({builder.getI64IntegerAttr(each),
-                                                            builder.getStringAttr(kContextAxis)})));
-    }
+  auto arguments = llvm::make_filter_range(
+      function.getArguments(), [&](BlockArgument argument) { return hasTokens(argument); });
+  if (config.sequenceParallel && llvm::any_of(arguments, [&](BlockArgument argument) {
+        return tokensOfDevice(argument) % config.shardCount() != 0;
+      }))
+    return;
+  for (BlockArgument argument : arguments)
+    if (int64_t each = tokensOfDevice(argument); each > 1)
+      setSeed(argument, splitTokens(seedOf(argument),
+                                    builder.getArrayAttr({builder.getI64IntegerAttr(each),
+                                                          builder.getStringAttr(kContextAxis)})));
   signature.write();
 }
 

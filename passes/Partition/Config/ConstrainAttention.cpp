@@ -125,7 +125,7 @@ void AttentionConstraints::flowThrough(Operation *op, const ShardingRule &rule, 
   for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results))
     if (TensorSharding sharding = composeDims(rule, tensor, merged);
         sharding.isSplitOver(axis) &&
-        fits(cast<RankedTensorType>(result.getType()).getShape(), sharding))
+        fitsDevices(cast<RankedTensorType>(result.getType()).getShape(), sharding))
       flow[result] = std::move(sharding);
 }
 

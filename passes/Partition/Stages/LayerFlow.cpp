@@ -69,7 +69,8 @@ SmallVector<Splits, 4> LayerFlow::factorsOf(Operation *op, const ShardingRule &r
   return merged;
 }
 
-void LayerFlow::flowThrough(Operation *op, const ShardingRule &rule, Flow &flow) const {
+void LayerFlow::flowThrough(Operation *op, const ShardingRule &rule, Flow &flow,
+                            Fits fitsResult) const {
   SmallVector<Splits, 4> factors = factorsOf(op, rule, flow);
   for (auto [splits, factor] : llvm::zip_equal(factors, rule.factors))
     if (factor.kind != FactorKind::Parallel)
@@ -77,7 +78,7 @@ void LayerFlow::flowThrough(Operation *op, const ShardingRule &rule, Flow &flow)
   for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results))
     if (TensorSharding sharding = composeDims(rule, tensor, factors);
         !sharding.isReplicated() &&
-        fits(cast<RankedTensorType>(result.getType()).getShape(), sharding))
+        fitsResult(cast<RankedTensorType>(result.getType()).getShape(), sharding))
       flow[result] = std::move(sharding);
 }
 
@@ -230,8 +231,8 @@ void LayerFlow::visit(Operation *op) {
     traces[op->getResult(0)] = std::move(trace);
   }
   if (!isPointwise(rule) || !meetsWhole(op))
-    flowThrough(op, rule, features);
-  flowThrough(op, rule, rows);
+    flowThrough(op, rule, features, fits);
+  flowThrough(op, rule, rows, fitsDevices);
   noteSum(op, rule);
   if (isProduct(op) ||
       llvm::any_of(op->getOperands(), [&](Value value) { return activations.contains(value); }))

@@ -56,10 +56,11 @@ private:
     SmallVector<int64_t> dims;
   };
   using Flow = DenseMap<Value, TensorSharding>;
+  using Fits = bool (*)(ArrayRef<int64_t>, const TensorSharding &);
 
   void startRows();
   SmallVector<Splits, 4> factorsOf(Operation *op, const ShardingRule &rule, const Flow &flow) const;
-  void flowThrough(Operation *op, const ShardingRule &rule, Flow &flow) const;
+  void flowThrough(Operation *op, const ShardingRule &rule, Flow &flow, Fits fitsResult) const;
   void visit(Operation *op);
   void decide(OpOperand &use, const ShardingRule &rule);
   std::optional<int64_t> dimensionToCut(OpOperand &use, const Trace &trace,

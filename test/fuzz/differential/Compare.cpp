@@ -11,16 +11,20 @@
 using namespace mlir;
 using namespace mlir::st;
 
-double mlir::st::getTolerance(ModuleOp module) {
-  double tolerance = 0;
+Roundings mlir::st::getRoundings(ModuleOp module) {
+  Roundings roundings;
   auto visit = [&](Type type) {
     Type element = getElementTypeOrSelf(type);
     if (auto complex = dyn_cast<ComplexType>(element))
       element = complex.getElementType();
     if (!isa<FloatType>(element))
       return;
-    double own = element.isBF16() ? 1e-1 : element.isF16() ? 2e-2 : element.isF32() ? 1e-4 : 1e-9;
-    tolerance = std::max(tolerance, own);
+    const Roundings own = element.isBF16()  ? Roundings{1e-1, 0x1p-8}
+                          : element.isF16() ? Roundings{2e-2, 0x1p-11}
+                          : element.isF32() ? Roundings{1e-4}
+                                            : Roundings{1e-9};
+    if (own.tolerance > roundings.tolerance)
+      roundings = own;
   };
   module.walk([&](Operation *op) {
     for (Type type : op->getResultTypes())
@@ -30,7 +34,7 @@ double mlir::st::getTolerance(ModuleOp module) {
         for (Type type : block.getArgumentTypes())
           visit(type);
   });
-  return tolerance;
+  return roundings;
 }
 
 /// The numbers of a tensor, of a complex one in pairs.
@@ -60,7 +64,7 @@ bool mlir::st::areWellConditioned(const ref::NamedTensors &results) {
   return true;
 }
 
-ref::NamedTensors mlir::st::nudge(const ref::NamedTensors &inputs, unsigned variant) {
+ref::NamedTensors mlir::st::nudge(const ref::NamedTensors &inputs, unsigned variant, double step) {
   ref::NamedTensors nudged = inputs;
   for (auto &[name, tensor] : nudged) {
     const int64_t count = tensor.getNumElements();
@@ -73,7 +77,7 @@ ref::NamedTensors mlir::st::nudge(const ref::NamedTensors &inputs, unsigned vari
     auto scale = [&](auto *data) {
       using T = std::remove_pointer_t<decltype(data)>;
       for (int64_t i = 0; i < count; ++i)
-        data[i] *= isDown(i) ? T(1) - T(0x1p-22) : T(1) + T(0x1p-22);
+        data[i] *= static_cast<T>(isDown(i) ? 1 - step : 1 + step);
     };
     if (tensor.getType() == ref::ElementType::F32)
       scale(tensor.mutableData<float>());
@@ -92,9 +96,19 @@ static double largestDifference(const std::vector<double> &a, const std::vector<
   return error;
 }
 
+/// The largest difference that rounding explains. A program rounds many more times than the nudge
+/// does.
+static double largestRounding(StringRef name, const ref::NamedTensors &expected,
+                              const ref::NamedTensors &actual, const NudgedResults &nudged) {
+  auto moved = [&](const ref::NamedTensors &from, const ref::NamedTensors &to) {
+    return largestDifference(toNumbers(from.at(name.str())), toNumbers(to.at(name.str())));
+  };
+  return 4 * std::max(moved(expected, nudged.expected), moved(actual, nudged.actual));
+}
+
 static std::string describeTensors(const ref::Tensor *given, const ref::Tensor &expected,
                                    const ref::Tensor &actual, double tolerance,
-                                   const ref::Tensor *nudged) {
+                                   function_ref<double()> roundings) {
   if (expected.getType() != actual.getType() || expected.getShape() != actual.getShape())
     return "is " + ref::toString(actual) + ", expected " + ref::toString(expected);
   bool isExact = !ref::isFloatType(expected.getType()) && !ref::isComplexType(expected.getType());
@@ -106,9 +120,8 @@ static std::string describeTensors(const ref::Tensor *given, const ref::Tensor &
     scale = std::max(scale, std::abs(wanted[i] - (replaces ? before[i] : 0)));
   const double error = largestDifference(wanted, found);
   double allowed = isExact ? 0 : tolerance * scale;
-  // A program rounds many more times than the nudge does.
-  if (nudged && !isExact)
-    allowed = std::max(allowed, 4 * largestDifference(wanted, toNumbers(*nudged)));
+  if (roundings && !isExact)
+    allowed = std::max(allowed, roundings());
   if (error <= allowed)
     return "";
   return (llvm::Twine("is off by ") + std::to_string(error)).str();
@@ -117,15 +130,18 @@ static std::string describeTensors(const ref::Tensor *given, const ref::Tensor &
 std::string mlir::st::describeDifference(const ref::NamedTensors &inputs,
                                          const ref::NamedTensors &expected,
                                          const ref::NamedTensors &actual, double tolerance,
-                                         const ref::NamedTensors *nudged) {
+                                         const NudgedResults *nudged) {
   for (const auto &[name, tensor] : expected) {
     auto found = actual.find(name);
     if (found == actual.end())
       return name + " is missing";
     auto given = inputs.find(name);
+    auto roundings = [&, name = StringRef(name)] {
+      return largestRounding(name, expected, actual, *nudged);
+    };
     std::string difference =
         describeTensors(given == inputs.end() ? nullptr : &given->second, tensor, found->second,
-                        tolerance, nudged ? &nudged->at(name) : nullptr);
+                        tolerance, nudged ? roundings : function_ref<double()>());
     if (!difference.empty())
       return name + " " + difference;
   }

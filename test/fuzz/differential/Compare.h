@@ -7,23 +7,36 @@
 
 namespace mlir::st {
 
-/// The largest difference, relative to the largest number, that other orders of summation explain
-/// in a program with the coarsest float type of `module`; 0 if it computes only in integers.
-double getTolerance(ModuleOp module);
+/// How coarsely a program computes.
+struct Roundings {
+  /// The largest difference, relative to the largest number, that other orders of summation
+  /// explain; 0 if it computes only in integers.
+  double tolerance = 0;
+  /// The relative size of a rounding or two.
+  double step = 0x1p-22;
+};
+
+/// The roundings of a program, by its coarsest float type.
+Roundings getRoundings(ModuleOp module);
 
 /// Returns true if all numbers are finite and small enough for a meaningful comparison.
 bool areWellConditioned(const ref::NamedTensors &results);
 
-/// The same inputs, with each f32 or f64 number changed by a unit or two in f32's last place.
-/// `variant`, below 10, chooses which numbers go down.
-ref::NamedTensors nudge(const ref::NamedTensors &inputs, unsigned variant);
+/// The same inputs, with each f32 or f64 number changed by `step`. `variant`, below 10, chooses
+/// which numbers go down.
+ref::NamedTensors nudge(const ref::NamedTensors &inputs, unsigned variant, double step);
+
+/// The results of both runs with nudged inputs.
+struct NudgedResults {
+  const ref::NamedTensors &expected, &actual;
+};
 
 /// Describes the first result that differs; empty if there is none. For a result that replaces an
-/// input compares the change. Ignores results that only `actual` has. With `nudged`, the results of
-/// the nudged inputs, also ignores differences of the size that the nudge causes: rounding explains
-/// them.
+/// input compares the change. Ignores results that only `actual` has. With `nudged` also ignores
+/// differences of the size that the nudge causes in either run: rounding explains them. The runs
+/// round differently where terms cancel: the gradient of a key's bias is zero without roundings.
 std::string describeDifference(const ref::NamedTensors &inputs, const ref::NamedTensors &expected,
                                const ref::NamedTensors &actual, double tolerance,
-                               const ref::NamedTensors *nudged = nullptr);
+                               const NudgedResults *nudged = nullptr);
 
 } // namespace mlir::st

@@ -1,6 +1,6 @@
 //===- Differential.cpp - Programs before and after passes ----------------===//
 //
-// st-differential [--save=FOLDER] FILE...
+// st-differential [--save=FOLDER [--save-nudged]] FILE...
 //
 // Runs each program in the reference interpreter, applies passes, and runs the result in the
 // interpreter: both must give the same numbers. Attributes of the module define the case, so that
@@ -10,6 +10,9 @@
 //   st.passes    pipeline between both
 //   st.parallel  text of a parallel file; CONFIG in `st.passes` represents its path
 //   st.exact     numbers must be equal to the bit
+//   st.scales_matrices
+//                parameters of two or more dimensions are divided by the root of the last one, so
+//                that the scores of a model do not saturate its softmax
 //
 // Prints `begin FILE` and one line with the outcome of each:
 //
@@ -21,7 +24,8 @@
 //   differs FILE MESSAGE    numbers differ, or the output of the passes does not run
 //
 // With --save the inputs and results of NAME.mlir are written to FOLDER/NAME.in and
-// FOLDER/NAME.out. Exits 0 if all are ok.
+// FOLDER/NAME.out; with --save-nudged also the results of inputs that differ by roundings, to
+// FOLDER/NAME.nudged-0 and so on. Exits 0 if all are ok.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,6 +51,9 @@ namespace cl = llvm::cl;
 using namespace mlir;
 using namespace mlir::st;
 
+/// Whether a rounding changes a code of moments in 8 bits depends on its direction.
+static constexpr unsigned kVariants = 8;
+
 namespace {
 struct Outcome {
   std::string kind, text;
@@ -55,8 +62,9 @@ struct Outcome {
 /// The processing of one program.
 class Case {
 public:
-  Case(MLIRContext *context, StringRef path, StringRef save)
-      : context(context), path(path), save(save), handler(context, [this](Diagnostic &diagnostic) {
+  Case(MLIRContext *context, StringRef path, StringRef save, bool savesNudged)
+      : context(context), path(path), save(save), savesNudged(savesNudged),
+        handler(context, [this](Diagnostic &diagnostic) {
           if (message.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error)
             message = oneLine(diagnostic.str());
           return success();
@@ -68,11 +76,13 @@ private:
   LogicalResult parse();
   LogicalResult runPipeline(StringRef attribute);
   LogicalResult saveTensors(StringRef extension, const ref::NamedTensors &tensors);
+  LogicalResult saveNudged(const ref::NamedTensors &inputs);
   std::string countOps(function_ref<StringRef(Operation *)> nameOf);
   Outcome end(StringRef kind) { return {kind.str(), message}; }
 
   MLIRContext *context;
   StringRef path, save;
+  bool savesNudged;
   std::string message;
   ScopedDiagnosticHandler handler;
   OwningOpRef<ModuleOp> module;
@@ -125,6 +135,16 @@ LogicalResult Case::saveTensors(StringRef extension, const ref::NamedTensors &te
   return written.ok() ? success() : module->emitError(std::string(written.message()));
 }
 
+LogicalResult Case::saveNudged(const ref::NamedTensors &inputs) {
+  for (unsigned variant = 0; savesNudged && variant < kVariants; ++variant) {
+    FailureOr<ref::NamedTensors> results =
+        ref::interpret(*module, "main", nudge(inputs, variant, getRoundings(*module).step));
+    if (failed(results) || failed(saveTensors(".nudged-" + std::to_string(variant), *results)))
+      return failure();
+  }
+  return success();
+}
+
 /// Lists names with their counts; ops without a name do not count.
 std::string Case::countOps(function_ref<StringRef(Operation *)> nameOf) {
   std::map<std::string, int> counts;
@@ -165,12 +185,13 @@ Outcome Case::run() {
     return end("broken");
   FailureOr<ref::NamedTensors> expected = ref::interpret(*module, "main", *inputs);
   if (failed(expected) || failed(saveTensors(".in", *inputs)) ||
-      failed(saveTensors(".out", *expected)))
+      failed(saveTensors(".out", *expected)) || failed(saveNudged(*inputs)))
     return end("broken");
   if (!areWellConditioned(*expected))
     return end("extreme");
   const bool isExact = (*module)->hasAttr("st.exact");
-  double tolerance = isExact ? 0 : getTolerance(*module);
+  const Roundings roundings = getRoundings(*module);
+  const double tolerance = isExact ? 0 : roundings.tolerance;
   std::string ops = countOps(nameOfTensorOp);
   OwningOpRef<ModuleOp> original(module->clone());
   if (failed(runPipeline("st.passes")))
@@ -180,13 +201,14 @@ Outcome Case::run() {
     return end("differs");
   message = describeDifference(*inputs, *expected, *actual, tolerance);
   if (!message.empty()) {
-    // Whether a rounding changes a code of moments in 8 bits depends on its direction.
-    constexpr unsigned kVariants = 8;
     for (unsigned variant = 0; !isExact && variant < kVariants; ++variant) {
-      FailureOr<ref::NamedTensors> nudged =
-          ref::interpret(*original, "main", nudge(*inputs, variant));
-      if (succeeded(nudged) &&
-          describeDifference(*inputs, *expected, *actual, tolerance, &*nudged).empty())
+      const ref::NamedTensors nudged = nudge(*inputs, variant, roundings.step);
+      FailureOr<ref::NamedTensors> before = ref::interpret(*original, "main", nudged),
+                                   after = ref::interpret(*module, "main", nudged);
+      if (failed(before) || failed(after))
+        continue;
+      const NudgedResults results = {*before, *after};
+      if (describeDifference(*inputs, *expected, *actual, tolerance, &results).empty())
         return end("extreme");
     }
     return end("differs");
@@ -204,6 +226,7 @@ int main(int argc, char **argv) {
   cl::list<std::string> files{cl::Positional, cl::OneOrMore, cl::desc("<programs>")};
   cl::opt<std::string> save{"save", cl::value_desc("folder"),
                             cl::desc("write inputs and results there")};
+  cl::opt<bool> savesNudged{"save-nudged", cl::desc("--save: write results of nudged inputs too")};
   if (auto fault = parseCommandLine(argc, argv, "Compares programs before and after passes\n")) {
     llvm::errs() << "st-differential: error: " << oneLine(*fault) << '\n';
     return 1;
@@ -215,7 +238,7 @@ int main(int argc, char **argv) {
     context.printOpOnDiagnostic(false);
     llvm::outs() << "begin " << path << '\n';
     llvm::outs().flush();
-    Outcome outcome = Case(&context, path, save).run();
+    Outcome outcome = Case(&context, path, save, savesNudged).run();
     llvm::outs() << outcome.kind << ' ' << path << ' ' << outcome.text << '\n';
     llvm::outs().flush();
     allOk &= outcome.kind == "ok";

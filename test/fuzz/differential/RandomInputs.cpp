@@ -72,7 +72,12 @@ FailureOr<ref::NamedTensors> mlir::st::makeRandomInputs(ModuleOp module) {
     if (!type)
       return function.emitError("argument ")
              << i << " has a type without values: " << argument.getType();
+    const auto shape = cast<RankedTensorType>(argument.getType()).getShape();
+    const bool isScaled =
+        module->hasAttr("st.scales_matrices") && role == "parameter" && shape.size() > 1;
     auto shapeNumber = [&](double number) {
+      if (isScaled)
+        return number / std::sqrt(shape.back());
       if (name == "learning_rate")
         return 0.5;
       if (name == "step")
@@ -81,8 +86,7 @@ FailureOr<ref::NamedTensors> mlir::st::makeRandomInputs(ModuleOp module) {
     };
     auto limit = function.getArgAttrOfType<IntegerAttr>(i, "st.limit");
     Draw draw(name);
-    inputs[name] = makeTensor(draw, *type, cast<RankedTensorType>(argument.getType()).getShape(),
-                              shapeNumber, limit ? limit.getInt() : 4);
+    inputs[name] = makeTensor(draw, *type, shape, shapeNumber, limit ? limit.getInt() : 4);
   }
   return inputs;
 }
