@@ -198,6 +198,16 @@ void PeriodicLoops::follow(size_t rank, uint32_t index) {
                 search.changes[number]);
 }
 
+bool PeriodicLoops::decides(size_t rank, uint32_t index) {
+  const TimeInstance &instance = ranks[rank].instances[index];
+  const uint32_t pc = instance.position.pc;
+  const Slot slot = instance.stream->slots[pc];
+  const RegisterSet &live = factsOf(ranks[rank], instance).live[pc + 1];
+  if (slot.opcode == Opcode::Index)
+    return live.test(ranks[rank].program->indices[slot.index].dst);
+  return slot.opcode != Opcode::Table || live.test(ranks[rank].program->tables[slot.index].dst);
+}
+
 void PeriodicLoops::endTrip(size_t rank, const LoopInst &loop, bool again) {
   Chip &chip = chips[chipOf[rank]];
   if (rank != chip.anchor) {

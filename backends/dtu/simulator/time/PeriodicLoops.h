@@ -22,6 +22,9 @@ public:
   /// Returns true if follow() must be called for each slot of the rank's chip before it runs.
   bool follows(size_t rank) const { return chips[chipOf[rank]].following > 0; }
   void follow(size_t rank, uint32_t index);
+  /// Returns true if a decision may read the register that an instance's next slot sets. Added
+  /// repetitions and replayed stretches leave other registers as they are.
+  bool decides(size_t rank, uint32_t index);
   /// The rank sends, receives, begins or ends a task; a period cannot contain any of these.
   void disturb(size_t rank) { ++chips[chipOf[rank]].disturbances; }
   /// The first instance of a rank ran the end of `loop`. It continues with the next trip (`again`)

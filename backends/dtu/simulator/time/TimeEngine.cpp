@@ -247,8 +247,14 @@ void TimeEngine::advance(size_t rank, uint32_t index, Picoseconds now) {
       periodic->follow(rank, index);
     if (isControl(slot.opcode)) {
       const uint32_t at = position.pc;
-      if (!runControl(*state.program, slot, configs[rank].table, position, fault))
-        return;
+      if (!runControl(*state.program, slot, configs[rank].table, position, fault)) {
+        // After repetitions, registers that decide nothing have any value.
+        if (!periodic || periodic->decides(rank, index))
+          return;
+        fault.clear();
+        ++position.pc;
+        continue;
+      }
       if (counts && slot.opcode == Opcode::EndLoop)
         periodic->endTrip(rank, state.program->loops[slot.index], position.pc <= at);
     } else if (!step(rank, index, slot, now)) {
