@@ -146,6 +146,22 @@ TEST(PeriodicLoops, WhatComesFromCountersIsFollowed) {
   EXPECT_LT(part, 0.5);
 }
 
+TEST(PeriodicLoops, RegistersThatDecideNothingMayHaveAnyValue) {
+  // Within the inner loop no decision reads r5, so added trips of the outer loop leave it as it is,
+  // but not the counter r7. r6 is part of an address only.
+  const std::string loops = "loop reg=r4 limit=2000\nindex dst=r5 value=2000-1*r4\n"
+                            "loop reg=r7 start=1*r5 limit=4+1*r5\n"
+                            "index dst=r6 value=-1*r5+1*r7 modulo=2\n";
+  const std::string text =
+      program("signal sem=8+1*r1 count=2\n" + loops +
+                  "wait sem=8+1*r1\ncopy dst=L1[256*r6;1*r1]{256,4} src=L3[0]{256,4} "
+                  "sizes=[64,64]\nsignal sem=1*r1\nend\nend\n",
+              loops + "wait sem=1*r1\nmatmul c=L1[32768] a=L1[256*r6] b=L1[24576] m=64 n=64 k=64 "
+                      "ldc=64 lda=64 ldb=64\nsignal sem=8+1*r1\nend\nend\n");
+  for (int64_t ranks : {1, 3})
+    EXPECT_LT(simulatedPart(text, ranks), 0.1) << ranks;
+}
+
 TEST(PeriodicLoops, LoopsInLoopsAreAdded) {
   const std::string nest = "loop reg=r4 limit=100\nloop reg=r5 limit=";
   // Whole trips of the outer loop are added, and so are those of the inner one.
