@@ -2,6 +2,7 @@
 
 #include "st/InitAll.h"
 
+#include "backends/common/Passes.h"
 #include "backends/cuda/IR/CudaDialect.h"
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/dtu/IR/DtuDialect.h"
@@ -37,6 +38,7 @@ void mlir::st::registerAllDialects(DialectRegistry &registry) {
 void mlir::st::registerAllPasses() {
   mlir::registerAllPasses();
   registerAutodiffPasses();
+  registerBackendCommonPasses();
   registerCollectivesPasses();
   cuda::registerCudaCodegenPasses();
   cuda::registerCudaPipelines();

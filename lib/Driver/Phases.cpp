@@ -49,7 +49,8 @@ static constexpr PhaseInfo kPhases[kNumPhases] = {
      {{Fact::Mesh, Fact::Programs, Fact::Schedules}, FactSet::from(Fact::Kernels)}},
     {"kernels",
      "form-loops,lower-loops,lower-tensor-ops,form-kernels{attention=fitting},"
-     "split-attention{streamed-only=true},overlap-products,overlap-collectives,offload-stash",
+     "split-attention{streamed-only=true},derive-row-sums{streamed-only=true},overlap-products,"
+     "overlap-collectives,offload-stash",
      {{Fact::Mesh, Fact::Programs, Fact::Schedules}, kBareOps | FactSet::from(Fact::Addresses)}},
     {"planned",
      "plan-memory",
@@ -75,7 +76,8 @@ std::string mlir::st::getPhasePipeline(ModuleOp module, CompilePhase phase) {
   if (phase == CompilePhase::Kernels && isCuda)
     return "form-loops,lower-loops,lower-tensor-ops,form-kernels{attention=streamed},overlap-"
            "products,split-products,fuse-epilogues,accumulate-in-products,split-attention,"
-           "derive-row-sums,hoist-row-values,join-attention-gradients,fuse-transposes,sink-"
+           "mark-attention-gradients,derive-row-sums,hoist-row-values,join-attention-gradients,"
+           "fuse-transposes,sink-"
            "conversions,"
            "split-reductions,join-reductions,invert-divisors,separate-maxima,convert-in-update,"
            "lift-constants,group-kernels,overlap-collectives,offload-stash";

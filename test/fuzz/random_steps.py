@@ -20,7 +20,7 @@ ROADS = (LOCAL, TASKS, TASKS + ",schedule-pipeline",
          "overlap-collectives{assume-speed},offload-stash,plan-memory,verify-memory-plan",
          TASKS.replace("rematerialise", "rematerialise{otherwise=selective reuse-products}") +
          ",schedule-pipeline,form-loops,lower-loops,lower-tensor-ops,form-kernels{attention=streamed},overlap-products{always},"
-         "split-products,fuse-epilogues,accumulate-in-products,split-attention,derive-row-sums,hoist-row-values,join-attention-gradients,fuse-transposes,sink-conversions,split-reductions{always},join-reductions,invert-divisors,separate-maxima,convert-in-update,lift-constants,group-kernels,"
+         "split-products,fuse-epilogues,accumulate-in-products,split-attention,mark-attention-gradients,derive-row-sums,hoist-row-values,join-attention-gradients,fuse-transposes,sink-conversions,split-reductions{always},join-reductions,invert-divisors,separate-maxima,convert-in-update,lift-constants,group-kernels,"
          "overlap-collectives{assume-speed},offload-stash,plan-memory,verify-memory-plan")
 # Numbers whose default in st-compile depends on the optimizer are explicit, as in the pass.
 OPTIMIZERS = ("kind=sgd", "kind=sgd momentum=0", "kind=adamw", "kind=adam", "kind=sgd clip-norm=0.5",

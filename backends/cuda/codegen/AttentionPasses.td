@@ -5,39 +5,25 @@
 
 include "mlir/Pass/PassBase.td"
 
-def DeriveRowSums : Pass<"derive-row-sums", "::mlir::ModuleOp"> {
-  let summary = "Derives the row sums in gradients of attention from results of the forward pass";
+def MarkAttentionGradients : Pass<"mark-attention-gradients", "::mlir::ModuleOp"> {
+  let summary = "Marks kernels of attention that cuDNN may compute";
   let description = [{
-    Needs kernels without addresses, and attention kernels as `split-attention` leaves them. With o = p v for rows
-    p, and do the gradient of o, the gradient of softmax needs for each row the sum over its columns j of p_j (do
-    v^T)_j. It equals the sum over columns d of do_d o_d (Dao, "FlashAttention-2", 2023, section 3.1). If an
-    attention kernel computes the former and the task reads o from the forward pass, a kernel before the attention
-    kernel computes the latter. The attention kernel then needs no pass over its tiles for it.
-
-    The pass proves that p is the same in both tasks, up to row divisors and constants: it compares the factors of both
-    op by op, back to the inputs of the program (`ReachingDefinitions.h`). The attention kernel may round its factors to
-    16 bits elsewhere than the forward pass. The pass does not change gradients that cuDNN may compute: 16 bits, without
-    dropout masks.
+    Needs kernels without addresses, and attention kernels as `split-attention` leaves them. cuDNN's matcher recognises
+    a gradient of 16 bits without dropout in its two kernels, before `derive-row-sums` changes the one of the queries.
+    If `join-attention-gradients` can join both, they get the attribute `cuda.gradient_scale`, by which the matcher
+    recognises the joined kernel. Other kernels of 16 bits without dropout get `st.keeps_row_sums`, and
+    `derive-row-sums` leaves them as they are.
 
     ```mlir
-    %dq, %sum = st.kernel "attention" (%a = %do, %b = %v, ...) {
-      %1 = stablehlo.dot_general %a, %b, ...
-      %2 = stablehlo.multiply %1, %p ...
-      %3 = stablehlo.reduce(%2 init: %zero) applies stablehlo.add across dimensions = [2] : ...
-      ...
-      st.yield %dq, %3 : ...
-    }
+    %dq, %sum = st.kernel "attention" (...) { ... }
+    %dk, %dv = st.kernel "attention" (..., %d = %sum) { ... }
     // after
-    %sum = st.kernel "loop" (%a = %do, %b = %o) {
-      %1 = stablehlo.multiply %a, %b : ...
-      %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [2] : ...
-      st.yield %2 : ...
-    }
-    %dq = st.kernel "attention" (%a = %do, %b = %v, ..., %3 = %sum) { ... }
+    %dq, %sum = st.kernel "attention" (...) attributes {cuda.gradient_scale = 2.500000e-01 : f64} { ... }
+    %dk, %dv = st.kernel "attention" (..., %d = %sum) attributes {cuda.gradient_scale = 2.500000e-01 : f64} { ... }
     ```
   }];
-  let statistics = [Statistic<"numDerived", "derived", "Sums derived from the forward pass">];
-  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+  let statistics = [Statistic<"numMarked", "marked", "Gradients marked">];
+  let dependentDialects = ["::mlir::st::StDialect"];
 }
 
 def JoinAttentionGradients : Pass<"join-attention-gradients", "::mlir::ModuleOp"> {

@@ -1,4 +1,4 @@
-#include "backends/cuda/codegen/analysis/ReachingDefinitions.h"
+#include "backends/common/ReachingDefinitions.h"
 #include "backends/cuda/codegen/attention/AttentionCandidate.h"
 #include "backends/cuda/codegen/attention/JoinedGradient.h"
 
@@ -15,7 +15,7 @@ public:
 
 private:
   AttentionCandidate rows, columns;
-  ReachingDefinitions definitions;
+  mlir::st::ReachingDefinitions definitions;
   Attention found;
   std::mt19937 random;
 

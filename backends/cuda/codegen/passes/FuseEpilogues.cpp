@@ -1,5 +1,5 @@
+#include "backends/common/ReachingDefinitions.h"
 #include "backends/cuda/codegen/Passes.h"
-#include "backends/cuda/codegen/analysis/ReachingDefinitions.h"
 #include "backends/cuda/codegen/analysis/ScalarFunction.h"
 #include "backends/cuda/codegen/kernels/KernelParts.h"
 #include "backends/cuda/codegen/products/Product.h"
@@ -107,7 +107,7 @@ public:
 private:
   /// Returns the definition of a value in the body of a kernel, or in the task that stashed it.
   Value findDefinition(Value value) const {
-    return mlir::cuda::findDefinition(
+    return mlir::st::findDefinition(
         value, [&](mlir::st::ReadOp read) { return stashes.getWritten(read); });
   }
 };

@@ -1,6 +1,6 @@
 // Per-row values in gradients of attention: multiplied with each other first, and computed once.
+#include "backends/common/ReachingDefinitions.h"
 #include "backends/cuda/codegen/Passes.h"
-#include "backends/cuda/codegen/analysis/ReachingDefinitions.h"
 #include "backends/cuda/codegen/analysis/SimilarKernels.h"
 #include "backends/cuda/codegen/attention/Attention.h"
 #include "backends/cuda/codegen/attention/AttentionPlan.h"
@@ -21,6 +21,7 @@ using namespace mlir;
 using namespace mlir::cuda;
 using mlir::st::getSplat;
 using mlir::st::KernelOp;
+using mlir::st::ReachingDefinitions;
 namespace hlo = mlir::stablehlo;
 
 namespace {

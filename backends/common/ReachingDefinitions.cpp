@@ -1,14 +1,12 @@
-#include "backends/cuda/codegen/analysis/ReachingDefinitions.h"
+#include "backends/common/ReachingDefinitions.h"
 
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/IR/OperationSupport.h"
 
 using namespace mlir;
-using namespace mlir::cuda;
-using mlir::st::KernelOp;
+using namespace mlir::st;
 
-Value mlir::cuda::findDefinition(Value value,
-                                 llvm::function_ref<Value(mlir::st::ReadOp)> getWritten) {
+Value mlir::st::findDefinition(Value value, llvm::function_ref<Value(ReadOp)> getWritten) {
   while (true) {
     Value from;
     if (auto argument = dyn_cast<BlockArgument>(value)) {
@@ -17,7 +15,7 @@ Value mlir::cuda::findDefinition(Value value,
     } else if (auto kernel = value.getDefiningOp<KernelOp>()) {
       from = kernel.getBody().front().getTerminator()->getOperand(
           cast<OpResult>(value).getResultNumber());
-    } else if (auto read = value.getDefiningOp<mlir::st::ReadOp>()) {
+    } else if (auto read = value.getDefiningOp<ReadOp>()) {
       from = getWritten(read);
     }
     if (!from)
@@ -27,9 +25,9 @@ Value mlir::cuda::findDefinition(Value value,
 }
 
 ReachingDefinitions::ReachingDefinitions(Operation *root) {
-  if (auto program = root->getParentOfType<mlir::st::ProgramOp>())
+  if (auto program = root->getParentOfType<ProgramOp>())
     root = program;
-  root->walk([&](mlir::st::ProgramOp program) {
+  root->walk([&](ProgramOp program) {
     DenseSet<StringAttr> stashes, written;
     for (auto buffer : program.getOps<mlir::st::BufferOp>())
       if (buffer.isPerMicroBatch())
@@ -45,8 +43,8 @@ ReachingDefinitions::ReachingDefinitions(Operation *root) {
 }
 
 Value ReachingDefinitions::of(Value value) const {
-  auto getWritten = [&](mlir::st::ReadOp read) {
-    auto program = read->getParentOfType<mlir::st::ProgramOp>();
+  auto getWritten = [&](ReadOp read) {
+    auto program = read->getParentOfType<ProgramOp>();
     mlir::st::WriteOp write = writes.lookup({program, read.getSourceAttr().getAttr()});
     return write ? write.getValue() : Value();
   };
@@ -87,13 +85,13 @@ bool Comparison::compute(Value one, Value other) {
   Operation *a = one.getDefiningOp(), *b = other.getDefiningOp();
   if (!a || !b || a->getName() != b->getName() || one.getType() != other.getType())
     return false;
-  if (auto read = dyn_cast<mlir::st::ReadOp>(a)) {
+  if (auto read = dyn_cast<ReadOp>(a)) {
     // Inputs and states of the program are the same for all tasks of a micro-batch.
-    auto program = read->getParentOfType<mlir::st::ProgramOp>();
+    auto program = read->getParentOfType<ProgramOp>();
     Operation *source = SymbolTable::lookupNearestSymbolFrom(program, read.getSourceAttr());
-    return isa_and_nonnull<mlir::st::InputOp, mlir::st::StateOp>(source) &&
-           b->getParentOfType<mlir::st::ProgramOp>() == program &&
-           cast<mlir::st::ReadOp>(b).getSourceAttr() == read.getSourceAttr();
+    return isa_and_nonnull<InputOp, StateOp>(source) &&
+           b->getParentOfType<ProgramOp>() == program &&
+           cast<ReadOp>(b).getSourceAttr() == read.getSourceAttr();
   }
   if (a->getNumRegions() != 0 || !isMemoryEffectFree(a) || a->getNumResults() != 1)
     return false;

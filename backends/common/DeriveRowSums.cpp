@@ -1,23 +1,19 @@
 // Derives the row sums in the gradient of attention from results of the forward pass.
-#include "backends/cuda/codegen/Passes.h"
-#include "backends/cuda/codegen/analysis/ReachingDefinitions.h"
-#include "backends/cuda/codegen/attention/Attention.h"
-#include "backends/cuda/codegen/attention/JoinedGradient.h"
-#include "backends/cuda/codegen/kernels/KernelParts.h"
+#include "backends/common/Passes.h"
+#include "backends/common/ReachingDefinitions.h"
+#include "dialects/St/Utils/KernelParts.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Reducers.h"
 #include "dialects/StableHLO/Utils/Splat.h"
 #include "mlir/IR/IRMapping.h"
 
-namespace mlir::cuda {
+namespace mlir::st {
 #define GEN_PASS_DEF_DERIVEROWSUMS
-#include "backends/cuda/codegen/Passes.h.inc"
-} // namespace mlir::cuda
+#include "backends/common/Passes.h.inc"
+} // namespace mlir::st
 
 using namespace mlir;
-using namespace mlir::cuda;
-using mlir::st::getSplat;
-using mlir::st::KernelOp;
+using namespace mlir::st;
 namespace hlo = mlir::stablehlo;
 
 namespace {
@@ -46,8 +42,9 @@ struct Forward {
   double scale = 1;
 };
 
-class DeriveRowSumsPass : public mlir::cuda::impl::DeriveRowSumsBase<DeriveRowSumsPass> {
+class DeriveRowSumsPass : public mlir::st::impl::DeriveRowSumsBase<DeriveRowSumsPass> {
 public:
+  using DeriveRowSumsBase::DeriveRowSumsBase;
   void runOnOperation() override;
 
 private:
@@ -122,8 +119,8 @@ static Value getOutside(Value argument) {
 
 /// Matches a sum over a row's columns of a product times further factors.
 static std::optional<RowSum> matchRowSum(hlo::ReduceOp op, const ReachingDefinitions &definitions) {
-  if (op.getInputs().size() != 1 || !mlir::st::combinesWith<hlo::AddOp>(op.getBody()) ||
-      !mlir::st::isNeutral(op.getBody(), op.getInitValues()[0]))
+  if (op.getInputs().size() != 1 || !combinesWith<hlo::AddOp>(op.getBody()) ||
+      !isNeutral(op.getBody(), op.getInitValues()[0]))
     return std::nullopt;
   Value operand = op.getInputs()[0];
   const int64_t last = cast<RankedTensorType>(operand.getType()).getRank() - 1;
@@ -277,33 +274,11 @@ static Value findRead(Block &task, KernelOp before, Value value,
   for (Operation &op : task) {
     if (&op == before)
       break;
-    if (auto read = dyn_cast<mlir::st::ReadOp>(op);
+    if (auto read = dyn_cast<ReadOp>(op);
         read && definitions.of(read) == definition && read.getType() == value.getType())
       return read;
   }
   return {};
-}
-
-/// Handles a gradient that cuDNN may compute: 16 bits and no dropout. cuDNN's matcher recognises
-/// the two kernels only in their present form. Returns true if they may change: either cuDNN cannot
-/// compute them, or they can be joined and are marked for `matchJoinedGradient`.
-static bool markGradient(KernelOp rows, RowSum &sum) {
-  if (!sum.others.masks.empty() || getElementTypeOrSelf(sum.product.getLhs()).isF32())
-    return true;
-  KernelOp columns;
-  for (Operation *user : rows->getUsers())
-    if (auto kernel = dyn_cast<KernelOp>(user); kernel && kernel.getKind() == "attention")
-      columns = kernel;
-  std::string reason;
-  FailureOr<Attention> found = failure();
-  if (columns)
-    found = matchAttentionGradient(rows, columns, reason);
-  if (failed(found) || !canJoinGradientKernels(rows, columns))
-    return false;
-  Builder builder(rows.getContext());
-  for (KernelOp kernel : {rows, columns})
-    kernel->setAttr(kGradientScaleAttr, builder.getF64FloatAttr(found->scale));
-  return true;
 }
 
 LogicalResult DeriveRowSumsPass::derive(KernelOp kernel, const ReachingDefinitions &definitions) {
@@ -315,7 +290,7 @@ LogicalResult DeriveRowSumsPass::derive(KernelOp kernel, const ReachingDefinitio
     for (Operation &op : task) {
       if (&op == kernel)
         break;
-      auto read = dyn_cast<mlir::st::ReadOp>(op);
+      auto read = dyn_cast<ReadOp>(op);
       std::optional<Forward> forward = read ? matchForward(*sum, read, definitions) : std::nullopt;
       if (!forward)
         continue;
@@ -323,8 +298,6 @@ LogicalResult DeriveRowSumsPass::derive(KernelOp kernel, const ReachingDefinitio
           forward->divisor ? findRead(task, kernel, forward->divisor, definitions) : Value();
       if (forward->divisor && !divisor)
         continue;
-      if (!markGradient(kernel, *sum))
-        return success();
       if (failed(checkUnplanned(kernel, getArgument())))
         return failure();
       OpBuilder builder(kernel);
@@ -340,8 +313,10 @@ LogicalResult DeriveRowSumsPass::derive(KernelOp kernel, const ReachingDefinitio
 void DeriveRowSumsPass::runOnOperation() {
   SmallVector<KernelOp> kernels;
   getOperation()->walk([&](KernelOp kernel) {
-    if (kernel.getKind() == "attention")
-      kernels.push_back(kernel);
+    if (kernel->removeAttr(kKeepsRowSumsAttr) || kernel.getKind() != "attention" ||
+        (streamedOnly && !kernel->hasAttr(kStreamedAttr)))
+      return;
+    kernels.push_back(kernel);
   });
   const ReachingDefinitions definitions(getOperation());
   for (KernelOp kernel : kernels)

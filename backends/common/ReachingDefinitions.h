@@ -3,12 +3,12 @@
 
 #include "dialects/St/IR/StDialect.h"
 
-namespace mlir::cuda {
+namespace mlir::st {
 
 /// Returns the reaching definition of a value: an op of a kernel's body or of a task, or a read.
 /// Looks through arguments and results of kernels, and through reads for which `getWritten` returns
 /// a value.
-Value findDefinition(Value value, llvm::function_ref<Value(st::ReadOp)> getWritten);
+Value findDefinition(Value value, llvm::function_ref<Value(ReadOp)> getWritten);
 
 /// Also looks through reshapes, and through stashes that exactly one task writes, once for each
 /// micro-batch.
@@ -24,7 +24,7 @@ public:
   bool areSame(Value one, Value other) const;
 
 private:
-  DenseMap<std::pair<Operation *, StringAttr>, st::WriteOp> writes; ///< by program and symbol
+  DenseMap<std::pair<Operation *, StringAttr>, WriteOp> writes; ///< by program and symbol
 };
 
-} // namespace mlir::cuda
+} // namespace mlir::st
