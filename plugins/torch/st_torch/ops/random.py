@@ -1,5 +1,5 @@
-"""Dropout. Masks are functions of the seed, the step and an element's position, as in lib/Frontend/DropoutMask.h, so they do not
-depend on the layout. They are not PyTorch's masks."""
+"""Dropout. Masks are functions of the seed, the step and an element's position, as in
+dialects/StableHLO/Utils/DropoutMask.h, so they do not depend on the layout. They are not PyTorch's masks."""
 
 import math
 
