@@ -1,5 +1,6 @@
 #include "plugins/pjrt/compile/ReadFunction.h"
 
+#include "backends/common/Passes.h"
 #include "backends/dtu/IR/DtuDialect.h"
 #include "backends/dtu/codegen/Passes.h"
 #include "dialects/Sdy/SdyDialect.h"
@@ -29,6 +30,7 @@ namespace st::pjrt {
 
 static void registerPasses() {
   mlir::st::registerAutodiffPasses();
+  mlir::st::registerBackendCommonPasses();
   mlir::st::registerCollectivesPasses();
   mlir::dtu::registerDtuCodegenPasses();
   mlir::st::registerImportPasses();
