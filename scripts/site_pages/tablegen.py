@@ -20,7 +20,7 @@ def tablegen(flags, td):
 def pass_files():
     """The folders in the order in which phases run, then those of the backends."""
     order = re.findall(r"add_subdirectory\((\w+)\)", (ROOT / "passes/CMakeLists.txt").read_text())
-    return [ROOT / "passes" / name / "Passes.td" for name in order] + sorted((ROOT / "backends").glob("*/codegen/Passes.td"))
+    return [ROOT / "passes" / name / "Passes.td" for name in order] + sorted((ROOT / "backends").rglob("Passes.td"))
 
 
 def passes():
