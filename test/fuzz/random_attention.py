@@ -86,6 +86,8 @@ class AttentionStep(Step):
         kinds = ["none", "columns", "bounded", "distance"]
         if self.rows == self.columns:
             kinds += ["causal", "causal", "window", "documents"]
+        elif self.rows < self.columns:  # The last columns have no row that sees them.
+            kinds += ["causal", "causal"]
         for kind in self.rng.sample(kinds, self.rng.choice([1, 1, 2])):
             scores = getattr(self, f"mask_{kind}")(scores, space)
         return scores

@@ -11,8 +11,8 @@
 
 namespace mlir::st {
 
-/// On a slice: the dimensions of which it takes the first element, and along which the program
-/// declares all elements equal. They may differ: each device then takes its own.
+/// On a slice that takes the first element of these dimensions. The program declares that all
+/// elements along them are equal. If they differ, each device takes its own.
 constexpr llvm::StringLiteral kCopiesAttr = "st.copies";
 
 enum class FactorKind {

@@ -249,8 +249,8 @@ static bool placeAll(const ShardingRule &rule, OpSharding &how, const TensorFact
   return true;
 }
 
-/// Splits the parallel factors that no result has (copies, of which a slice takes one) as operands
-/// have them, over axes that the op does not use otherwise.
+/// Some parallel factors are in no result: a slice takes one of their copies. They keep the axes of
+/// the operands that the op does not use otherwise.
 static void keepCopies(const ShardingRule &rule, const ChoiceContext &context, OpSharding &how) {
   SmallVector<bool> isCopy(rule.factors.size());
   for (auto [factor, info] : llvm::enumerate(rule.factors))

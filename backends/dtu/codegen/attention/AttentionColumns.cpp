@@ -131,8 +131,6 @@ void AttentionColumns::multiplyStrip(const AttentionProduct &product, size_t ind
 void AttentionColumns::multiply() const {
   StreamBuilder &core = builder.core;
   StreamBuilder::Scope scope(core);
-  // The rows that are counted together, and the columns that have the same rows.
-  constexpr int64_t kRows = 16, kColumns = 64;
   const int64_t stripSize = band.isAll() ? tiling.share : kColumns;
   emitBlocks(core, [&](size_t index, Expr block, Expr slot) {
     core.wait(builder.semaphore(Sem::Full));

@@ -13,8 +13,8 @@ public:
       : code(code), builder(code.builder), fused(code.fused), tiling(code.tiling),
         rowBlocks(tiling.rowBlock == 0 ? 0 : llvm::divideCeil(code.allRows, tiling.rowBlock)) {
     mlir::st::DiagonalBand ofRows = fused.band.transpose();
-    if (rowBlocks != 0 &&
-        ofRows.countTiles(code.columns, tiling.share, code.allRows, tiling.rowBlock))
+    // The sums of every column need rows that start them.
+    if (rowBlocks != 0 && ofRows.countTiles(code.columns, 1, code.allRows, kRows))
       band = ofRows;
   }
 
@@ -34,6 +34,9 @@ private:
   const AttentionTiling &tiling;
   int64_t rowBlocks;
   mlir::st::DiagonalBand band; // of rows minus columns
+
+  /// The rows that are counted together, and the columns that have the same rows.
+  static constexpr int64_t kRows = 16, kColumns = 64;
 
   /// Some of a worker's columns, and the rows [begin, end) that a mask leaves for them.
   struct Strip {
