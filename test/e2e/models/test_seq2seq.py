@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import sys
 
 import numpy as np
@@ -82,6 +83,32 @@ def continues(folder):
     difference = st.relative_difference(expected[2:], found)
     st.expect(difference <= 1e-5, f"{found}, one device has {expected}")
     return f"{difference:.0e}"
+
+
+def sends_the_encoder_once(folder):
+    """Stages that cut the decoder: the encoder's result goes from each stage to the next one, once for all the cross attentions
+    behind it, and its gradient comes back once. Keys and values of cross attention are computed where they are used."""
+    encoder, decoder, width = 2, 3, T5["d_model"]
+    config = {**T5, "num_layers": encoder, "num_decoder_layers": decoder}
+    layout = {"mode": "pipeline", "stage_cnt": encoder + decoder, "data": 1, "accum_degree": 2}
+
+    def sent_bytes(batch):
+        name = f"batch-{batch}"
+        binary = compile_pairs(folder, name, config, layout, f"--label-seq={TARGET}", f"--dump-phases-to={folder / name}.phases",
+                               batch=batch)
+        st.train(binary, f"--report={folder / 'report.json'}", steps=1)
+        return sum(device["sent_bytes"] for device in json.loads((folder / "report.json").read_text())["devices"])
+
+    fewer, more = sent_bytes(2), sent_bytes(6)
+    tasks = next((folder / "batch-2.phases").glob("*-tasks.mlir")).read_text()
+    found = sorted(re.findall(r"st\.send .*: tensor<(1x[\dx]+)xf32>", tasks))
+    sources, targets = 2 * (encoder + decoder - 1), 2 * (decoder - 1)
+    expected = sorted([f"1x{SEQ}x{width}"] * sources + [f"1x{TARGET}x{width}"] * targets)
+    st.expect(found == expected, f"messages of a micro-batch {found}, expected {expected}")
+    # What the links carry for four rows more. Reductions of parameters do not depend on the batch.
+    formula = 4 * 4 * width * (sources * SEQ + targets * TARGET)
+    st.expect(more - fewer == formula, f"four rows more send {more - fewer} bytes, expected {formula}")
+    return f"{len(found)} messages of a micro-batch, {formula // 4} bytes for a row"
 
 
 def refuses_other_functions(folder):
@@ -250,7 +277,8 @@ def refuses(folder):
 
 
 CASES = [*((f"{name} compared with transformers", trains_like_transformers(name)) for name in NAMES),
-         ("checkpoints under another layout", continues), ("folders of another function", refuses_other_functions),
+         ("checkpoints under another layout", continues), ("one message of the encoder", sends_the_encoder_once),
+         ("folders of another function", refuses_other_functions),
          ("synthetic pairs", learns_synthetic), ("pairs of a file", reads_pairs), ("refused data", refuses_data),
          *((f"faults of {family}", refuses_configurations(family)) for family in FAULTS), ("refusals", refuses)]
 
