@@ -6,7 +6,7 @@
 The layers are those of Llama 3 8B, with a vocabulary of 32000, a sequence per micro-batch, bf16, AdamW and ZeRO-1. The
 efficiency compares with one device that takes as long for each layer as for each of few layers, which fit it. With --million
 256 devices share one sequence of 1,048,576 tokens instead: 32 parts of the sequence by 8 tensor shards, with ZeRO-3 and full
-recomputation. With --clusters the devices are clusters of a DTU (--target=dtu-t20), and the layers a quarter as wide: 1024
+recomputation; on DTUs (--target=dtu-t20) 64 parts by 4 shards of the narrow layers of --clusters. With --clusters the devices are clusters of a DTU (--target=dtu-t20), and the layers a quarter as wide: 1024
 features, 16 heads, full recomputation. The efficiency then compares with the same step if links took no time. Predicted and
 simulated times depend only on the compiled program, not on the load of the machine.
 """
@@ -47,15 +47,24 @@ def measure(options, folder, layers, context, exchange=None, zero=1, model=MODEL
 
 
 def time_million(options, folder, found):
-    options.batch, options.seq, layers = 1, 1 << 20, 32
-    step, peak = measure(options, folder, layers, 32, "keys", zero=3, recompute="full", sharding_size=8, sharding_dim="megatron")
-    case = f"Llama of {layers} layers, {options.seq} tokens, {options.target}, context 32 x 8 shards"
+    options.batch, options.seq = 1, 1 << 20
+    on_clusters = options.target.startswith("dtu")
+    layers, context, shards, model = (options.layers, 64, 4, NARROW) if on_clusters else (32, 32, 8, MODEL)
+    layout = {"zero": 3, "model": model, "recompute": "full", "sharding_size": shards, "sharding_dim": "megatron"}
+    step, peak = measure(options, folder, layers, context, "keys", **layout)
+    case = f"{'narrow ' if on_clusters else ''}Llama of {layers} layers, {options.seq} tokens, {options.target}, "
+    case += f"context {context} x {shards} shards"
     if step is None:
         found.failed(case, f"{peak:.0f} MiB do not fit the device")
         print(f"{case}: {peak:.0f} MiB do not fit the device")
         return
-    found.add(case, round(step, 1), "ms a step", {"peak": [round(peak), "MiB"]})
-    print(f"{case}: {step / 1000:.2f} s a step, {peak:.0f} MiB a device")
+    peer, compared = None, ""
+    if on_clusters:
+        free, _ = measure(options, folder, layers, context, "keys", target=without_links(options.target, folder), **layout)
+        peer = {"name": "links that take no time", "value": round(free, 1)}
+        compared = f", {free / 1000:.2f} s if links took no time"
+    found.add(case, round(step, 1), "ms a step", {"peak": [round(peak), "MiB"]}, peer)
+    print(f"{case}: {step / 1000:.2f} s a step{compared}, {peak:.0f} MiB a device")
 
 
 def without_links(target, folder):
@@ -100,7 +109,7 @@ def main():
     parser.add_argument("--clusters", action="store_true", help="8 clusters of a DTU, with and without their links' time, instead")
     figures.add_option(parser)
     options = parser.parse_args()
-    found = figures.Figures(options.json, "layouts", figures.SIMULATED if options.clusters else "predicted")
+    found = figures.Figures(options.json, "layouts", figures.SIMULATED if options.clusters or options.target.startswith("dtu") else "predicted")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         if options.million:

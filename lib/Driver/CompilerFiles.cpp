@@ -20,13 +20,6 @@ static absl::Status openFile(const std::string &path, std::unique_ptr<::st::Atom
   return absl::OkStatus();
 }
 
-CompilerFiles::~CompilerFiles() {
-  dumps.clear();
-  // Removes the folder only if it is empty.
-  if (makesFolder)
-    fs::remove(request.dumpPhasesTo);
-}
-
 absl::Status CompilerFiles::open() {
   ST_RETURN_IF_ERROR(openFile(request.explain, explanationFile));
   ST_RETURN_IF_ERROR(openFile(request.report, pageFile));
@@ -57,10 +50,6 @@ absl::Status CompilerFiles::writeModule(const std::string &text) {
 }
 
 absl::Status CompilerFiles::dump(CompilePhase phase, const std::string &text) {
-  if (!fs::exists(request.dumpPhasesTo)) {
-    makesFolder = true;
-    folder = ::st::RemovedOnEarlyEnd(request.dumpPhasesTo);
-  }
   if (std::error_code code = fs::create_directories(request.dumpPhasesTo))
     return absl::UnavailableError(absl::StrCat(request.dumpPhasesTo, ": ", code.message()));
   SmallString<128> path(request.dumpPhasesTo);
@@ -68,13 +57,11 @@ absl::Status CompilerFiles::dump(CompilePhase phase, const std::string &text) {
                                                 getCompilePhaseName(phase).str()));
   ST_ASSIGN_OR_RETURN(std::unique_ptr<::st::AtomicFile> file,
                       ::st::AtomicFile::create(path.str().str()));
-  dumps.push_back(std::move(file));
-  return dumps.back()->write(text);
+  ST_RETURN_IF_ERROR(file->write(text));
+  return file->commit();
 }
 
 absl::Status CompilerFiles::commit() {
-  for (auto &file : dumps)
-    ST_RETURN_IF_ERROR(file->commit());
   for (auto *file : {&explanationFile, &pageFile, &rolesFile, &output})
     if (*file)
       ST_RETURN_IF_ERROR((*file)->commit());

@@ -1,24 +1,21 @@
-// The files that a compilation writes, all of them or none.
+// The files that a compilation writes. If it fails, it writes none of them except the dumps of the
+// phases before the failure.
 #ifndef ST_DRIVER_COMPILERFILES_H
 #define ST_DRIVER_COMPILERFILES_H
 
 #include "lib/Driver/Compiler.h"
 #include "lib/Support/AtomicFile.h"
-#include "lib/Support/ProcessEnd.h"
 
 #include "absl/status/status.h"
 
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace mlir::st {
 
 class CompilerFiles {
 public:
   explicit CompilerFiles(const CompileRequest &request) : request(request) {}
-  /// Removes the files that commit() did not complete.
-  ~CompilerFiles();
   CompilerFiles(const CompilerFiles &) = delete;
   CompilerFiles &operator=(const CompilerFiles &) = delete;
 
@@ -35,10 +32,11 @@ public:
   /// Writes the module that the compilation ends with.
   absl::Status writeModule(const std::string &text);
   bool hasDumps() const { return !request.dumpPhasesTo.empty(); }
-  /// Writes the module after a phase into the folder of dumps.
+  /// Writes the module after a phase into the folder of dumps. The file is complete at once and
+  /// stays if a later phase fails: it shows what that phase received.
   absl::Status dump(CompilePhase phase, const std::string &text);
 
-  /// Completes all files.
+  /// Completes the files other than dumps.
   absl::Status commit();
 
 private:
@@ -48,9 +46,6 @@ private:
   /// The module's file; null for standard output and for a binary.
   std::unique_ptr<::st::AtomicFile> output;
   std::unique_ptr<::st::AtomicFile> explanationFile, pageFile, rolesFile;
-  std::vector<std::unique_ptr<::st::AtomicFile>> dumps;
-  bool makesFolder = false; ///< the folder of the dumps was created
-  ::st::RemovedOnEarlyEnd folder;
 };
 
 } // namespace mlir::st

@@ -206,13 +206,18 @@ def runners(folder):
 
 
 def dumps(folder):
-    """A failing compilation leaves no dumps, a successful one leaves all of them."""
+    """The phases before the one that fails, or all of them. Only the folder of dumps stays."""
     command = model(folder)
     wrong = st.write_json(folder / "p.json", {"mode": "sharding", "device_mapping": {"stage_0": {"shard_0": "GPU:0"}}})
-    dump = f"--dump-phases-to={folder / 'dumps'}"
+    ir = folder / "dumps"
+    ir.mkdir()
+    dump = f"--dump-phases-to={ir}"
     refuse([*command, f"--parallel={wrong}", dump, "-o", folder / "a.bin"], r"p\.json.*device_mapping\.stage_0\.shard_0 is a GPU", folder)
+    kept = sorted(path.name for path in ir.iterdir())
+    st.expect(kept == ["00-import.mlir", "01-precision.mlir", "02-differentiate.mlir", "03-optimizer.mlir"], f"{kept}")
+    st.check_run([st.BIN / "st-compile", "-q", ir / kept[-1], "--compile-from=optimizer", "--compile-to=kernels", "-o", folder / "k.mlir"])
     st.check_run([*command, dump, "-o", folder / "a.bin"])
-    st.expect(len(os.listdir(folder / "dumps")) == 14, f"{os.listdir(folder / 'dumps')}")
+    st.expect(len(os.listdir(ir)) == 14, f"{os.listdir(ir)}")
 
 
 def places(folder):
