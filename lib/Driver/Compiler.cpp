@@ -121,7 +121,7 @@ LogicalResult Compiler::read(CompilePhase &phase) {
     int64_t unroll;
     std::string given = options.get(*module, "unroll");
     if (StringRef(given).getAsInteger(10, unroll) || unroll < 0)
-      return error() << "--unroll=" << given << ": expected a number of trips";
+      return error() << "--unroll=" << given << ": expected a trip count";
     if (files.roles())
       numberPorts(*module);
     if (!request.startFrom &&

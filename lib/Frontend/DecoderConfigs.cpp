@@ -237,7 +237,7 @@ static void readExpertLayers(ConfigReader &reader, ModelConfig &config) {
   auto isNumber = [](const llvm::json::Value &layer) { return layer.getAsInteger().has_value(); };
   const llvm::json::Array *layers = dense->getAsArray();
   if (!layers || !llvm::all_of(*layers, isNumber))
-    return reader.unexpected("mlp_only_layers", "null or an array of numbers of layers");
+    return reader.unexpected("mlp_only_layers", "null or an array of layer numbers");
   for (const llvm::json::Value &layer : *layers)
     if (int64_t i = *layer.getAsInteger(); i >= 0 && i < config.layerCount)
       config.experts.layers[i] = false;
@@ -380,8 +380,8 @@ static void readMegatronExperts(ConfigReader &reader, ModelConfig &config) {
   readChoices(reader, config, "moe_router_topk", 2);
   experts.normalizesWeights = !reader.boolean("moe_router_pre_softmax", false);
   if (experts.normalizesWeights && experts.perToken == 1)
-    reader.error("", "a single expert for each token has the weight 1, from which its router "
-                     "learns nothing; expected moe_router_pre_softmax with moe_router_topk = 1");
+    reader.error("", "with one expert per token, its weight is always 1, so the router learns "
+                     "nothing; expected moe_router_pre_softmax with moe_router_topk = 1");
   experts.sharedSize = reader.sizeOrNull("moe_shared_expert_intermediate_size", 0);
   const int64_t step = reader.size("moe_layer_freq", 1);
   for (int64_t i = 0; i < config.layerCount; ++i)

@@ -11,7 +11,7 @@
 //              {kind = "normal", std = 0.02 : f64}, {kind = "zeros"} or
 //              {kind = "ones"}; `st.no_decay` excludes it from weight decay.
 //   batch      The step's data, i32 with values below `st.limit` but for
-//              pictures, which are f32:
+//              images, which are f32:
 //                mlm   input_ids, token_type_ids, attention_mask, labels,
 //                      next_sentence_label [B]
 //                span  input_ids, token_type_ids, attention_mask,

@@ -156,7 +156,7 @@ public:
   Value binaryCrossEntropy(Value logits, Value labels);
   /// The mean square of the differences.
   Value squaredError(Value x, Value labels);
-  /// The loss of the logits [B, labels] of pictures or texts and the batch's `labels`, as the
+  /// The loss of the logits [B, labels] of images or texts and the batch's `labels`, as the
   /// configuration's problem says.
   Value classLoss(Value logits);
   /// The loss of the logits [B, S, labels] of tokens and the batch's `labels` [B, S].

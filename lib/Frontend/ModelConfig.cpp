@@ -200,9 +200,9 @@ static void readRoberta(ConfigReader &reader, ModelConfig &config) {
   config.hasBinaryHead = false;
   config.headActivation = Activation::Gelu;
   config.paddingToken = readPaddingToken(reader, config.vocabSize, 1);
-  // Positions begin behind the padding token's number.
+  // Position numbers start after the padding token's number.
   if (!config.paddingToken)
-    return reader.unexpected("pad_token_id", "a token: positions begin behind its number");
+    return reader.unexpected("pad_token_id", "a token: position numbers start after it");
   config.firstPosition = *config.paddingToken + 1;
   if (config.positionCount <= config.firstPosition)
     reader.unexpected("max_position_embeddings",

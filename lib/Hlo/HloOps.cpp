@@ -275,7 +275,7 @@ LogicalResult HloToStableHlo::addCustomCall(const hlo::Instruction &at, Operatio
   if (attributes && !at.has_sharding())
     return success();
   if (!at.has_sharding() || text.empty())
-    return error(at) << "has no sharding that is known";
+    return error(at) << "has no known sharding";
   state.addAttribute("mhlo.sharding", builder.getStringAttr(text));
   return success();
 }

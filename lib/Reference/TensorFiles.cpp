@@ -26,7 +26,7 @@ absl::Status readTensors(const std::string &path, NamedTensors &tensors) {
   for (const ::st::SafetensorsTensor &file : (*reader)->tensors())
     if (!tensors.emplace(file.name, toTensor(file)).second)
       return absl::InvalidArgumentError(
-          absl::StrCat(path, ": tensor '", file.name, "' is in another input file, too"));
+          absl::StrCat(path, ": tensor '", file.name, "' is also in another input file"));
   return absl::OkStatus();
 }
 

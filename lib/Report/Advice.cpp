@@ -105,7 +105,7 @@ void adviseOnBubble(const StepFigures &figures, std::vector<Advice> &list) {
   auto largerBatch = [&](int64_t wanted) {
     return figures.batch == 0 || figures.batch % wanted == 0
                ? std::string()
-               : absl::StrFormat(" A batch of %d is no multiple of %d, which this needs.",
+               : absl::StrFormat(" The batch, %d, would have to be a multiple of %d.",
                                  figures.batch, wanted);
   };
   Advice advice = {finding, "", 0, false};

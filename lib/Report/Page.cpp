@@ -46,7 +46,7 @@ std::string summary(const StepFigures &figures) {
     rows.push_back({textCell(name), {html}});
   };
   add("time", absl::StrCat("<strong>", printMilliseconds(figures.total), " ms</strong>"));
-  add("no schedule of the same work is faster than (roofline bound)",
+  add("roofline lower bound",
       absl::StrCat(printMilliseconds(figures.lowerBound), " ms, ",
                    printShare(ofStep(figures, figures.lowerBound)), " of the step"));
   add("sum of all instructions",
@@ -371,8 +371,9 @@ std::string kernels(const StepFigures &figures) {
       "kernels", "Kernels",
       absl::StrCat(
           "<p>Products take ", productShare(figures, all.flops, figures.peakFlops),
-          " (16 bits, data sheet), ", productShare(figures, all.flops, figures.reachedFlops),
-          " (what the costs allow a large product).</p>\n", htmlTable(sums),
+          " (16-bit peak of the data sheet), ",
+          productShare(figures, all.flops, figures.reachedFlops),
+          " (reachable by a large product).</p>\n", htmlTable(sums),
           "<details><summary>Each kernel</summary>\n", htmlTable(rows), "</details>\n",
           htmlNote("For the device with the most work. MB are the bytes that a kernel reads "
                    "and writes.")));

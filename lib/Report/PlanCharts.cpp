@@ -15,9 +15,9 @@ namespace {
 constexpr double kMaxTimes = 4, kMaxMemories = 1.3;
 constexpr double kHeight = 320, kDot = 2.2;
 
-double mostMs(const proto::PlanReport &report) { return kMaxTimes * report.best().predicted_ms(); }
+double maxMs(const proto::PlanReport &report) { return kMaxTimes * report.best().predicted_ms(); }
 
-double mostMib(const proto::PlanReport &report) { return kMaxMemories * report.memory_limit_mib(); }
+double maxMib(const proto::PlanReport &report) { return kMaxMemories * report.memory_limit_mib(); }
 
 bool isComposed(const proto::PlanCandidate &candidate) { return candidate.predicted_ms() > 0; }
 
@@ -38,7 +38,7 @@ std::string memoryAxis(double mib, double height) {
 } // namespace
 
 int hiddenLayouts(const proto::PlanReport &report) {
-  const double ms = mostMs(report), mib = mostMib(report);
+  const double ms = maxMs(report), mib = maxMib(report);
   return static_cast<int>(std::count_if(report.candidates().begin(), report.candidates().end(),
                                         [&](const proto::PlanCandidate &candidate) {
                                           return isComposed(candidate) &&
@@ -48,7 +48,7 @@ int hiddenLayouts(const proto::PlanReport &report) {
 }
 
 std::string frontChart(const proto::PlanReport &report) {
-  const double ms = mostMs(report), mib = mostMib(report);
+  const double ms = maxMs(report), mib = maxMib(report);
   auto xOf = [&](double time) { return kLeft + kWidth * time / ms; };
   auto yOf = [&](double memory) { return kHeight * (1 - memory / mib); };
   std::string out = beginPicture(kHeight + kAxis, "Time of a step against memory of a device");

@@ -39,7 +39,7 @@ public:
   /// The granularity of direct writes, in the file and in memory.
   static constexpr size_t kDirectBlock = 4096;
 
-  /// Selects direct writes, which bypass the system's cache of files. The next writes must then
+  /// Selects direct writes, which bypass the system's page cache. The next writes must then
   /// begin and end at multiples of kDirectBlock, in the file and in memory. Returns false if the
   /// file system has no direct writes.
   bool setDirect(bool isWanted);

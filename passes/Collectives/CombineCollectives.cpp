@@ -69,7 +69,7 @@ static void combine(Bucket &bucket) {
   // Combining other buckets may have reordered these.
   llvm::sort(bucket, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   Between between = findBetween(bucket);
-  bool standsFirst = between.needed.size() < between.needing.size();
+  bool isFirst = between.needed.size() < between.needing.size();
   OperationState state(bucket.front()->getLoc(), bucket.front()->getName());
   SmallVector<Location> locations;
   for (Operation *op : bucket) {
@@ -79,13 +79,13 @@ static void combine(Bucket &bucket) {
   }
   state.location = FusedLoc::get(bucket.front()->getContext(), locations);
   state.addAttributes(bucket.front()->getAttrs());
-  Operation *combined = OpBuilder(standsFirst ? bucket.front() : bucket.back()).create(state);
+  Operation *combined = OpBuilder(isFirst ? bucket.front() : bucket.back()).create(state);
   ValueRange results = combined->getResults();
   for (Operation *op : bucket) {
     op->replaceAllUsesWith(results.take_front(op->getNumResults()));
     results = results.drop_front(op->getNumResults());
   }
-  if (standsFirst) {
+  if (isFirst) {
     for (Operation *op : between.needed)
       op->moveBefore(combined);
   } else {

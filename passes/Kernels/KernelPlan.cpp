@@ -12,8 +12,8 @@ stablehlo::DotGeneralOp mlir::st::getProduct(const PlanNode &node) {
 
 KernelPlan::KernelPlan(Block &task, const SymbolTable &storage, const FusionLimits &limits,
                        DenseSet<Operation *> resident)
-    : task(task), storage(storage), limits(limits),
-      kinds(task, limits.masksInline), resident(std::move(resident)) {}
+    : task(task), storage(storage), limits(limits), kinds(task, limits.masksInline),
+      resident(std::move(resident)) {}
 
 /// Complex values are refused if an op computes with them.
 static LogicalResult checkNumbers(Block &task) {
@@ -319,7 +319,7 @@ bool KernelPlan::mayHaveRows(ArrayRef<int64_t> space, int64_t rowDims, size_t in
     return true;
   refusedRows = true;
   // Rows between products may become streamed ones. The caller of the plan checks whether they do.
-  return limits.attention == AttentionForm::Fitting &&
+  return limits.attention == AttentionForm::Auto &&
          llvm::none_of(ops, [&](Operation *op) { return resident.contains(op); });
 }
 

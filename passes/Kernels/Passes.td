@@ -110,7 +110,7 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
     then have any length, in loops too, if each core has a row; the depth and columns of all
     products must be at most 128, so that recomputing rows is cheap. Short arithmetic on positions
     and on tensors of fewer dimensions, such as masks and biases, is also cloned into each kernel
-    that uses it. In `fitting` form (the DTU) too, masks are cloned. A core holds full rows where
+    that uses it. The `auto` form (the DTU) clones masks too. A core holds full rows where
     they fit and where all products that contract them join the kernel; the other rows are streamed.
     Kernels that stream rows have the attribute `st.streamed`. Apart from masks, a task without them
     has the kernels of the `resident` form.
@@ -147,8 +147,9 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
           clEnumValN(::mlir::st::AttentionForm::Resident, "resident", "Full rows"),
           clEnumValN(::mlir::st::AttentionForm::Streamed, "streamed",
                      "A block of the row, recomputed for each reduction"),
-          clEnumValN(::mlir::st::AttentionForm::Fitting, "fitting",
-                     "Full rows if they fit, otherwise blocks of rows"))}]>
+          clEnumValN(::mlir::st::AttentionForm::Auto, "auto",
+                     "Full rows if they fit, otherwise blocks of rows"),
+          clEnumValN(::mlir::st::AttentionForm::Auto, "fitting", "Old name of auto"))}]>
   ];
   let statistics = [
     Statistic<"numKernels", "kernels", "Kernels formed">

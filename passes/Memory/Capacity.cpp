@@ -138,7 +138,7 @@ static std::string cheapestChange(ModuleOp module, const DeviceLoad &load, Targe
         "\"offload\": true in the parallel file moves about {0} bytes to the host, which "
         "makes room",
         saved);
-  return llvm::formatv("it takes {0} times as many shards (sharding_size) or stages (stage_cnt)",
+  return llvm::formatv("it needs {0} times as many shards (sharding_size) or stages (stage_cnt)",
                        llvm::divideCeil(load.bytes, memoryBytes));
 }
 

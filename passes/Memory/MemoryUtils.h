@@ -40,7 +40,7 @@ bool movesOverLinks(Operation *op);
 /// For consecutive copies to or from the host with these sizes: the first after `index` that is not
 /// in transit together with it. A quarter of all bytes may be in transit, and one more copy. With
 /// fewer bytes the link idles while a task computes; more bytes take memory.
-size_t getLastUnderWay(ArrayRef<int64_t> bytes, size_t index);
+size_t getFirstNotInTransit(ArrayRef<int64_t> bytes, size_t index);
 
 /// Returns true if an op, a kernel or a sum over devices, reads an operand's elements only where it
 /// writes the same elements of a result, so that the two may share memory.

@@ -99,7 +99,7 @@ double StashTimes::getWait(StringRef buffer) const {
 }
 
 /// In tasks. A value that is read again sooner would still be leaving or already returning: in both
-/// directions a quarter of a task's bytes is on the device anyway (getLastUnderWay).
+/// directions a quarter of a task's bytes is on the device anyway (getFirstNotInTransit).
 static constexpr double kShortestWait = 0.25;
 
 bool OffloadStash::mark(ProgramOp program, const MeshAxes &axes, int64_t bytes) {
@@ -151,7 +151,7 @@ static void placeReads(TaskOp task, const llvm::StringSet<> &onHost) {
   SmallVector<int64_t> bytes =
       llvm::map_to_vector(reads, [](auto &entry) { return getNumBytes(entry.first.getType()); });
   for (size_t i = 0; i < reads.size(); ++i)
-    if (size_t before = getLastUnderWay(bytes, i); before < reads.size())
+    if (size_t before = getFirstNotInTransit(bytes, i); before < reads.size())
       reads[i].first->moveBefore(reads[before].second);
 }
 

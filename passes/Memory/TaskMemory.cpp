@@ -56,7 +56,7 @@ void TaskMemory::holdForHost() {
       bytes.push_back(getNumBytes(write.getValue().getType()));
     }
   for (auto [i, write] : llvm::enumerate(writes)) {
-    size_t next = getLastUnderWay(bytes, i);
+    size_t next = getFirstNotInTransit(bytes, i);
     int64_t &last = lastUse[getRoot(write.getValue())];
     last = std::max<int64_t>(last, next < writes.size() ? getIndex(writes[next]) : indices.size());
   }

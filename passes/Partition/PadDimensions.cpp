@@ -428,7 +428,7 @@ struct PadDimensions : mlir::st::impl::PadDimensionsBase<PadDimensions> {
     if (failed(checkFacts(getOperation(), getArgument(), kContract)))
       return signalPassFailure();
     MeshAxes axes(getMesh(getOperation()));
-    RowAlignment alignment = {rowAlignment, rowBytes, mostPercent};
+    RowAlignment alignment = {rowAlignment, rowBytes, maxPercent};
     if (auto target = getOperation()->getAttrOfType<TargetAttr>("st.target")) {
       alignment.least = target.getMatrixAlignment();
       alignment.best = target.getMatrixRowBytes();

@@ -200,7 +200,7 @@ def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
   let options = [
     Option<"explain", "explain", "std::string", "",
            "Output file for a table of what each reshard moves and why (JSON if it ends in .json)">,
-    Option<"leastPart", "least-part", "int64_t", "8192",
+    Option<"minPartBytes", "least-part", "int64_t", "8192",
            "Fewest bytes of a part that one of several copies sends to the next stage">
   ];
   let statistics = [

@@ -24,7 +24,7 @@ bool Constraints::isClosed(Value value, int64_t dim) const {
          isa_and_nonnull<ConstrainOp>(value.getDefiningOp());
 }
 
-static bool saysMore(ShardingAttr seed) {
+static bool isOpenOrPrioritised(ShardingAttr seed) {
   return seed && (!seed.getOpen().empty() || !seed.getPriorities().empty());
 }
 
@@ -38,7 +38,7 @@ LogicalResult Constraints::findGroups() {
     Value value = constrain.getResult();
     auto &alike = known[*constrain.getGroup()];
     if (!alike.empty() && alike.front()->front().getType() != value.getType())
-      return withNote(constrain.emitOpError("is of group ")
+      return withNote(constrain.emitOpError("belongs to group ")
                           << *constrain.getGroup() << ", which has values of "
                           << alike.front()->front().getType() << "; expected one type, found "
                           << value.getType(),
@@ -61,7 +61,7 @@ void Constraints::seed() {
     constraints[argument] = graph.axes.read(Value(argument));
     // A donated value keeps its declared sharding.
     auto given = getSharding(argument);
-    if (saysMore(given) && !graph.isAnchored(argument) &&
+    if (isOpenOrPrioritised(given) && !graph.isAnchored(argument) &&
         !graph.function.getArgAttr(argument.getArgNumber(), "tf.aliasing_output"))
       seeds[argument] = given;
   }
@@ -75,7 +75,7 @@ void Constraints::seed() {
         constraint = *pin;
       if (auto constrain = dyn_cast<ConstrainOp>(node.op)) {
         constraint = graph.axes.read(constrain.getSharding());
-        if (saysMore(constrain.getSharding()) && !graph.pinned(result))
+        if (isOpenOrPrioritised(constrain.getSharding()) && !graph.pinned(result))
           seeds[result] = constrain.getSharding();
       }
       constraints[result] = std::move(constraint);
@@ -95,7 +95,7 @@ void Constraints::seedResults() {
       continue;
     }
     auto said = graph.function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr);
-    offer(value, saysMore(said) ? visible(*given, said) : *given);
+    offer(value, isOpenOrPrioritised(said) ? visible(*given, said) : *given);
   }
 }
 

@@ -94,7 +94,7 @@ static LogicalResult runModule(const Options &options, ModuleOp module) {
     if (failed(expanded))
       return failure();
     if (const std::string *name = findDifference(*results, *expanded))
-      return report("\"" + *name + "\" changes if turns and shared memory work as on a GPU");
+      return report("\"" + *name + "\" changes if semaphores and shared memory work as on a GPU");
   }
   absl::Status written = mlir::st::ref::writeTensors(options.outputs, *results);
   return written.ok() ? success() : report(std::string(written.message()));

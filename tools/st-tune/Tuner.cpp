@@ -142,7 +142,7 @@ absl::Status Tuner::measureBaseline() {
   return absl::OkStatus();
 }
 
-bool Tuner::restCannotWin(size_t next, double best) const {
+bool Tuner::noneCanWin(size_t next, double best) const {
   for (size_t i = next; i < set.candidates.size(); ++i) {
     const TuneCandidate &candidate = set.candidates[i];
     const auto batch = static_cast<double>(candidate.layout.globalBatch());
@@ -163,7 +163,7 @@ absl::Status Tuner::measureCandidates() {
                         " remain"));
       return absl::OkStatus();
     }
-    if (boundsHold && best > 0 && restCannotWin(i, best)) {
+    if (boundsHold && best > 0 && noneCanWin(i, best)) {
       note(absl::StrCat("stopped: the lower bounds of the ", left,
                         " remaining trials show that none is faster"));
       return absl::OkStatus();

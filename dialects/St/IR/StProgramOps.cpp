@@ -148,7 +148,7 @@ LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &symbols) {
 
 LogicalResult LoopOp::verify() {
   if (getTrips().has_value() == getPredicate().has_value())
-    return emitOpError("expects either a number of trips or a predicate");
+    return emitOpError("expects either a trip count or a predicate");
   if (getPredicate().has_value() != static_cast<bool>(getCondition()))
     return emitOpError("expects both a predicate and the condition of the first trip, or neither");
   if (getTrips() && static_cast<int64_t>(*getTrips()) < 0)

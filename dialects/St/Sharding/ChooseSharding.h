@@ -40,9 +40,9 @@ struct ChoiceContext {
 double costOf(Operation *op, const ShardingRule &rule, const OpSharding &how,
               const ChoiceContext &context);
 
-/// Extends `base` axis by axis at the least cost: on one of the factors that an operand or a wanted
-/// result splits over the axis, passed on unreduced, or not at all. Axes that `base` uses do not
-/// move.
+/// Extends `base` axis by axis at the lowest cost: on one of the factors that an operand or a
+/// wanted result splits over the axis, passed on unreduced, or not at all. Axes that `base` uses do
+/// not move.
 OpSharding chooseOpSharding(Operation *op, const ShardingRule &rule, OpSharding base,
                             const ChoiceContext &context, ArrayRef<Axis> over);
 

@@ -81,7 +81,7 @@ double mlir::st::stepCost(const ReshardStep &step, int64_t elementBytes, const M
   return timeOfStart(axes) + timeOfBytes(collectiveName(step).str(), bytes, step.axes, axes);
 }
 
-double mlir::st::leastCost(double bytes, const MeshAxes &axes) {
+double mlir::st::minCost(double bytes, const MeshAxes &axes) {
   return timeOfStart(axes) + timeOnFastestLink(bytes, axes);
 }
 

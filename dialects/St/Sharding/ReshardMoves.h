@@ -23,8 +23,8 @@ public:
   /// Returns true if only local steps remain: no axis is at a position that it must leave.
   bool needsNoCollective(const TensorSharding &now) const;
 
-  /// The fewest elements that a device holds in any intermediate sharding.
-  int64_t leastElements() const;
+  /// The minimum number of elements that a device holds in any intermediate sharding.
+  int64_t minElements() const;
 
   /// Elements that a device holds.
   int64_t elements(const TensorSharding &sharding) const;

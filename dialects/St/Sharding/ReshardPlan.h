@@ -46,7 +46,7 @@ struct ReshardStep {
 
 using ReshardPlan = SmallVector<ReshardStep>;
 
-/// The steps from one sharding of a tensor to another with the least cost (by stepCost) in a
+/// The steps from one sharding of a tensor to another with the lowest cost (by stepCost) in a
 /// training step, each counted as often as it is executed. It is the shortest path through
 /// intermediate shardings (Hart, Nilsson, Raphael, "A Formal Basis for the Heuristic Determination
 /// of Minimum Cost Paths", 1968). Three rules limit the search:

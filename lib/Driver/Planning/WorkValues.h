@@ -23,7 +23,7 @@ bool isFree(Operation *op);
 bool isCollective(Operation *op);
 
 /// Returns true for an op that is one kernel under any software.
-bool standsAlone(Operation *op);
+bool isIndependent(Operation *op);
 
 /// Looks through these ops: the value that they show.
 Value throughViews(Value value);

@@ -184,7 +184,8 @@ absl::Status ConfigReader::readValue(const std::string &name, const llvm::json::
   }
   if (key->fate != Fate::Honoured) {
     fate.fate = KeyFate::NoEffect;
-    fate.reason = key->fate == Fate::Off ? "what it would turn on is off" : key->note.str();
+    fate.reason =
+        key->fate == Fate::Off ? "the feature that it configures is off" : key->note.str();
   }
   run.fates.push_back(std::move(fate));
   const llvm::json::Object *section = value.getAsObject();

@@ -239,8 +239,8 @@ static void checkMemory(Linter &linter) {
                         printNumber(*logged.capacity) + " MiB");
     if (logged.least > logged.most)
       linter.report("memory-range", {}, logged.line, "GPU mem", range,
-                    "the least memory used, " + printNumber(logged.least) +
-                        " MiB, is above the most, " + printNumber(logged.most) + " MiB");
+                    "the minimum memory used, " + printNumber(logged.least) +
+                        " MiB, is above the maximum, " + printNumber(logged.most) + " MiB");
   }
 }
 

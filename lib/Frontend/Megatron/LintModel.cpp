@@ -98,7 +98,7 @@ static void checkStableRate(Linter &linter) {
     const int64_t warmup = log.integer(length.warmup).value_or(0);
     if (end && steps && *end > *steps - warmup)
       linter.report("stable-decay", {length.end, length.warmup, whole},
-                    "the decay at the end takes " + Twine(*end) + " of the " +
+                    "the final decay is " + Twine(*end) + " long, longer than the " +
                         Twine(std::max<int64_t>(*steps - warmup, 0)) + " after the warm-up");
   }
   if (!isGiven)

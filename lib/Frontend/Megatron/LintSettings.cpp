@@ -103,7 +103,7 @@ static void checkLearningRate(Linter &linter) {
   std::optional<double> least = log.number("min_lr"), peak = log.number("lr");
   if (least && peak && *least > *peak)
     linter.report("min-lr", {"lr", "min_lr"},
-                  "the least learning rate, " + linter.shown("min_lr") +
+                  "the minimum learning rate, " + linter.shown("min_lr") +
                       ", is above the learning rate, " + linter.shown("lr"));
 
   struct Length {

@@ -76,7 +76,7 @@ std::string adviseOnMemory(const StepInputs &inputs, const Layout &layout,
       return text;
     if (bytes < least) {
       least = bytes;
-      most = absl::StrCat(text, ", which does not suffice by itself");
+      most = absl::StrCat(text, ", which is not enough alone");
     }
   }
   return most.empty() ? "take more tensor shards or stages" : most;

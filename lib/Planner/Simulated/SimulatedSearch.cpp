@@ -148,9 +148,10 @@ std::vector<std::pair<double, size_t>> SimulatedSearcher::orderByEstimate() {
 bool SimulatedSearcher::isPromising(double estimated, Candidate &candidate) const {
   if (fastest.size() >= effort.simulated && candidate.boundMsPerSample() > *fastest.rbegin()) {
     candidate.fate = Candidate::Bounded;
-    candidate.reason = absl::StrFormat("takes at least %.4g ms: its launches, and at the device's "
-                                       "peaks its products and its update",
-                                       candidate.boundMs);
+    candidate.reason =
+        absl::StrFormat("takes at least %.4g ms: its launches, plus products and update "
+                        "at the device's peak rates",
+                        candidate.boundMs);
     return false;
   }
   if (effort.composed == 0)
@@ -168,8 +169,8 @@ bool SimulatedSearcher::isPromising(double estimated, Candidate &candidate) cons
   const auto samples = static_cast<double>(candidate.layout.globalBatch());
   candidate.fate = Candidate::Bounded;
   candidate.reason = absl::StrFormat(
-      "takes at least %.4g ms by its estimate, %.4g ms: no composed layout took less than %.2f "
-      "times that",
+      "takes at least %.4g ms: its estimate is %.4g ms, and no composed layout took less than "
+      "%.2f times its estimate",
       least * samples, estimated * samples, minShare);
   return false;
 }

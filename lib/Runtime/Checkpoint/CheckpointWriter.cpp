@@ -214,7 +214,7 @@ absl::Status CheckpointWriter::exchangeShard(const ShardFile &shard) {
     tensors[tensor->state->name()] = checksum;
     absl::StrAppend(&report, " ", checksum);
     // If the page cache takes the pieces, a slow disk blocks only the flushing thread.
-    if (pieces.leftToFlush() && (!flushing || flushing->isDone()))
+    if (pieces.needsFlush() && (!flushing || flushing->isDone()))
       flushing = std::make_unique<BackgroundTask>([writer] {
         writer->startFlush();
         return absl::OkStatus();

@@ -37,7 +37,7 @@ absl::StatusOr<Addresses> findAddresses(const Endpoint &of) {
   const int error = ::getaddrinfo(of.host.c_str(), std::to_string(of.port).c_str(), &hints, &found);
   if (error != 0)
     return absl::UnavailableError(
-        absl::StrCat("no machine is known as \"", of.host,
+        absl::StrCat("unknown host \"", of.host,
                      "\": ", error == EAI_SYSTEM ? std::strerror(errno) : ::gai_strerror(error)));
   return Addresses(found, ::freeaddrinfo);
 }

@@ -40,8 +40,8 @@ struct Place {
 };
 
 std::string otherVersion(uint32_t found) {
-  return absl::StrCat("expected version ", kJoinVersion, " of how processes join, found ", found,
-                      ": all run the same program");
+  return absl::StrCat("expected version ", kJoinVersion, " of the rendezvous, found ", found,
+                      ": all processes must run the same program");
 }
 
 /// Connects one process with all others.

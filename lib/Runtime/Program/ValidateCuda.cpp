@@ -272,7 +272,7 @@ absl::Status TaskValidator::checkBody(absl::string_view what, const Commands &bo
 /// Checks epilogues, which cuBLASLt supports only for single products.
 absl::Status TaskValidator::checkEpilogue(const proto::CudaProduct &product, int64_t dWidth) const {
   using Product = proto::CudaProduct;
-  constexpr int64_t kAuxApart = 8;
+  constexpr int64_t kAuxAlignment = 8;
   const Product::Activation activation = product.activation();
   if (!Product::Activation_IsValid(activation))
     return error(absl::StrCat("a product of activation ", static_cast<int>(activation)));
@@ -280,7 +280,7 @@ absl::Status TaskValidator::checkEpilogue(const proto::CudaProduct &product, int
       (product.batch_size() > 0 || product.type() == proto::F64))
     return error("an activation or sums of a batch or of f64");
   if (activation != Product::NONE &&
-      (product.d_matrix().column() != 1 || product.d_matrix().row() % kAuxApart != 0))
+      (product.d_matrix().column() != 1 || product.d_matrix().row() % kAuxAlignment != 0))
     return error(absl::StrCat("an activation of rows that are ", product.d_matrix().row(),
                               " elements apart"));
   if ((activation == Product::NONE && product.has_aux()) ||
@@ -311,8 +311,8 @@ absl::Status TaskValidator::check(const proto::CudaExchange &exchange) const {
     const bool areRanks = *members.begin() >= 0 && *members.rbegin() < ranks;
     if (members.size() != static_cast<size_t>(count) || !areRanks ||
         !members.count(group.first_rank() + rank))
-      return error(absl::StrCat("an exchange of ranks that are not ", count, " with rank ",
-                                group.first_rank() + rank));
+      return error(absl::StrCat("expected an exchange of ", count,
+                                " different ranks that include rank ", group.first_rank() + rank));
   }
   if (bytes < 0 || exchange.to_stride() < bytes)
     return error(absl::StrCat("an exchange of pieces of ", bytes, " bytes, ", exchange.to_stride(),

@@ -284,8 +284,8 @@ static bool isUnmovedAlong(ArrayRef<int64_t> sources, int64_t stride, int64_t si
   for (auto [device, source] : llvm::enumerate(sources)) {
     int64_t offset = static_cast<int64_t>(device) / stride % size * stride;
     int64_t first = sources[device - offset];
-    bool staysAtFirst = first < 0 || first / stride % size == 0;
-    if (!staysAtFirst || source != (first < 0 ? -1 : first + offset))
+    bool startsAtFirst = first < 0 || first / stride % size == 0;
+    if (!startsAtFirst || source != (first < 0 ? -1 : first + offset))
       return false;
   }
   return true;

@@ -1,4 +1,4 @@
-// Floats of at most 8 bits, as numbers of f32.
+// Floats of at most 8 bits, as f32 numbers.
 #pragma once
 
 #include "dialects/StableHLO/Utils/Emitter.h"

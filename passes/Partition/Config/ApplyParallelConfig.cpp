@@ -123,7 +123,7 @@ void SeedPlacement::seedParameters(const ParameterSeeds &given, const MeshAxes &
     for (auto &[parameter, sharding] : given)
       flow->give(parameter, sharding);
     flow->run();
-    for (BlockArgument parameter : flow->tooSmallToCut())
+    for (BlockArgument parameter : flow->tooSmallToSplit())
       noteReplicated(parameter);
   }
   for (BlockArgument argument : function.getArguments()) {

@@ -137,7 +137,7 @@ void AttentionConstraints::visit(Operation *op) {
     flowThrough(op, rule, *flow);
   for (OpOperand &operand : op->getOpOperands())
     if (std::optional<int64_t> factor = factorOf(operand, rule, positions))
-      found.windows += rule.factors[*factor].leastPart > 0 ? 1 : 0;
+      found.windows += rule.factors[*factor].minPartSize > 0 ? 1 : 0;
   if (auto dot = dyn_cast<DotGeneralOp>(op))
     visitProduct(dot, rule);
 }

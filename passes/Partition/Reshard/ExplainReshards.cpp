@@ -142,12 +142,12 @@ SmallVector<std::string, 2> Explainer::annotationsOf(Axis axis, ArrayRef<Value> 
                                                      Operation *besides) {
   SmallVector<std::string, 2> found;
   // Covers a program's layer around the value and the next one.
-  constexpr size_t mostVisited = 256;
+  constexpr size_t maxVisited = 256;
   std::queue<Value> queue;
   DenseSet<Value> known;
   auto visit = [&](Value value) {
     if (isa<RankedTensorType>(value.getType()) && uses(axes.read(value), axis) &&
-        known.size() < mostVisited && known.insert(value).second)
+        known.size() < maxVisited && known.insert(value).second)
       queue.push(value);
   };
   llvm::for_each(start, visit);

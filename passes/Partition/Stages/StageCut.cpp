@@ -66,8 +66,8 @@ SmallVector<int64_t> mlir::st::splitEvenly(ArrayRef<double> costs, int64_t parts
 }
 
 /// For each piece, the bytes of values that cross a split before it.
-static SmallVector<double> bytesOfCuts(ArrayRef<Operation *> ops, ArrayRef<int64_t> pieceOf,
-                                       int64_t count) {
+static SmallVector<double> boundaryBytes(ArrayRef<Operation *> ops, ArrayRef<int64_t> pieceOf,
+                                         int64_t count) {
   DenseMap<Operation *, int64_t> pieces;
   for (auto [op, piece] : llvm::zip_equal(ops, pieceOf))
     pieces[op] = piece;
@@ -100,7 +100,7 @@ static SmallVector<int64_t> joinOps(ArrayRef<Operation *> ops, int64_t most) {
   auto all = llvm::to_vector(llvm::seq<int64_t>(0, count));
   if (count <= most)
     return all;
-  SmallVector<double> cuts = bytesOfCuts(ops, all, count);
+  SmallVector<double> cuts = boundaryBytes(ops, all, count);
   SmallVector<int64_t> runOf(count, 0);
   for (int64_t piece = 1; piece < most; ++piece) {
     auto from = cuts.begin() + piece * count / most, to = cuts.begin() + (piece + 1) * count / most;
@@ -164,7 +164,7 @@ static double timeOf(Operation *op, const MeshAxes &axes) {
 
 SmallVector<int64_t> mlir::st::splitIntoStages(ArrayRef<Operation *> forward, int64_t stages,
                                                const MeshAxes &axes) {
-  constexpr int64_t mostRuns = 500;
+  constexpr int64_t maxRuns = 500;
   auto countOf = [](ArrayRef<int64_t> pieces) {
     return pieces.empty() ? 0 : *std::max_element(pieces.begin(), pieces.end()) + 1;
   };
@@ -172,7 +172,7 @@ SmallVector<int64_t> mlir::st::splitIntoStages(ArrayRef<Operation *> forward, in
   // An op without elements to compute counts like one on a scalar.
   double least = 0;
   if (countOf(pieceOf) < stages) {
-    pieceOf = joinOps(forward, std::max(mostRuns, stages));
+    pieceOf = joinOps(forward, std::max(maxRuns, stages));
     ::st::proto::OpWork number;
     number.set_flops(1);
     least = axes.costs().op(number).device;
@@ -181,7 +181,7 @@ SmallVector<int64_t> mlir::st::splitIntoStages(ArrayRef<Operation *> forward, in
   SmallVector<double> costs(count, 0);
   for (auto [op, piece] : llvm::zip_equal(forward, pieceOf))
     costs[piece] += timeOf(op, axes) + least;
-  SmallVector<int64_t> runs = splitEvenly(costs, stages, bytesOfCuts(forward, pieceOf, count));
+  SmallVector<int64_t> runs = splitEvenly(costs, stages, boundaryBytes(forward, pieceOf, count));
   SmallVector<int64_t> result;
   for (int64_t piece : pieceOf)
     result.push_back(runs[piece]);

@@ -261,8 +261,8 @@ def refused(folder):
             (["-o", binary, f"--report={folder / 'nothing' / 'page.html'}"], "nothing/page.html: cannot write"),
             (["-o", binary, f"--report={folder / 'file' / 'page.html'}"], "file/page.html: cannot write"),
             (["-o", binary, f"--report={folder}"], "cannot write|Is a directory"),
-            (["-o", binary, f"--report={binary}"], "and -o name one file"),
-            (["-o", binary, f"--report={page}", f"--explain={page}"], "and --explain name one file"),
+            (["-o", binary, f"--report={binary}"], "and -o name the same file"),
+            (["-o", binary, f"--report={page}", f"--explain={page}"], "and --explain name the same file"),
             (["-o", binary, "--report="], "--report=: expected a value"),
             (["-o", binary, f"--report={page}", "--target=dtu-none"], "dtu-none")):
         refuse([*command, *flags], message, folder)

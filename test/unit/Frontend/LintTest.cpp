@@ -126,7 +126,7 @@ TEST(LintTest, PartsOfTodaysModels) {
                      "not given [stable-decay]"}));
   EXPECT_EQ(found("--lr-decay-style WSD --lr-wsd-decay-iters 95 --lr-warmup-iters 10 "
                   "--train-iters 100"),
-            (Strings{"run.log:1: warning: the decay at the end takes 95 of the 90 after the "
+            (Strings{"run.log:1: warning: the final decay is 95 long, longer than the 90 after the "
                      "warm-up [stable-decay]"}));
   EXPECT_EQ(found("--grad-reduce-in-bf16"),
             (Strings{"run.log:1: warning: grad_reduce_in_bf16 is set without bf16 "

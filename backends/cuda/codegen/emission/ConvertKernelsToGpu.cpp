@@ -491,7 +491,7 @@ void ConvertKernelsToGpuPass::runOnOperation() {
       llvm::append_range(constants, converter.constants);
       scratchBytes = std::max(scratchBytes, converter.scratchBytes);
       numAttention += converter.numAttention;
-      llvm::move(converter.ownKernels, std::back_inserter(kernels));
+      llvm::move(converter.generatedKernels, std::back_inserter(kernels));
       tasks.push_back(task);
     }
     program->setAttr(kConstantsAttr, ArrayAttr::get(&getContext(), constants));

@@ -43,15 +43,16 @@ int64_t mlir::cuda::getBodyScratchBytes(ModuleOp module) {
   return bytes;
 }
 
-LogicalResult TaskConverter::launchOwn(st::KernelOp like, StringRef kind, ArrayRef<Place> inputs,
-                                       const Place &result, OwnBody write) {
+LogicalResult TaskConverter::launchGenerated(st::KernelOp like, StringRef kind,
+                                             ArrayRef<Place> inputs, const Place &result,
+                                             OwnBody write) {
   OpBuilder ir(like.getContext());
   Location loc = like.getLoc();
   // Only the body matters: the launch takes places instead of the operands.
   SmallVector<Value> operands(inputs.size(), like->getOperand(0));
-  ownKernels.emplace_back(
+  generatedKernels.emplace_back(
       st::KernelOp::create(ir, loc, TypeRange(result.type), ir.getStringAttr(kind), operands));
-  st::KernelOp kernel = *ownKernels.back();
+  st::KernelOp kernel = *generatedKernels.back();
   auto types = llvm::map_to_vector(inputs, [](const Place &place) -> Type { return place.type; });
   Block *body =
       ir.createBlock(&kernel.getBody(), {}, types, SmallVector<Location>(inputs.size(), loc));
@@ -63,24 +64,25 @@ LogicalResult TaskConverter::launchOwn(st::KernelOp like, StringRef kind, ArrayR
 
 LogicalResult TaskConverter::addUp(st::KernelOp like, const Place &from, int64_t dim,
                                    const Place &to) {
-  return launchOwn(like, "reduce", from, to, [&](OpBuilder &ir, ValueRange arguments) -> Value {
-    Location loc = like.getLoc();
-    Type f32 = ir.getF32Type();
-    auto convert = [&](Value value, Type element) -> Value {
-      auto type = cast<RankedTensorType>(value.getType());
-      return type.getElementType() == element
-                 ? value
-                 : hlo::ConvertOp::create(ir, loc, type.clone(element), value);
-    };
-    Value zero = hlo::ConstantOp::create(
-        ir, loc, cast<ElementsAttr>(ir.getZeroAttr(RankedTensorType::get({}, f32))));
-    auto sums = hlo::ReduceOp::create(
-        ir, loc, convert(arguments[0], f32), zero, ArrayRef<int64_t>(dim),
-        [&](OpBuilder &inside, Location loc, ValueRange values) {
-          return SmallVector<Value>{hlo::AddOp::create(inside, loc, values[0], values[1])};
-        });
-    return convert(sums.getResult(0), to.type.getElementType());
-  });
+  return launchGenerated(
+      like, "reduce", from, to, [&](OpBuilder &ir, ValueRange arguments) -> Value {
+        Location loc = like.getLoc();
+        Type f32 = ir.getF32Type();
+        auto convert = [&](Value value, Type element) -> Value {
+          auto type = cast<RankedTensorType>(value.getType());
+          return type.getElementType() == element
+                     ? value
+                     : hlo::ConvertOp::create(ir, loc, type.clone(element), value);
+        };
+        Value zero = hlo::ConstantOp::create(
+            ir, loc, cast<ElementsAttr>(ir.getZeroAttr(RankedTensorType::get({}, f32))));
+        auto sums = hlo::ReduceOp::create(
+            ir, loc, convert(arguments[0], f32), zero, ArrayRef<int64_t>(dim),
+            [&](OpBuilder &inside, Location loc, ValueRange values) {
+              return SmallVector<Value>{hlo::AddOp::create(inside, loc, values[0], values[1])};
+            });
+        return convert(sums.getResult(0), to.type.getElementType());
+      });
 }
 
 /// Sums contiguous rows in parts first, so that there are blocks for all multiprocessors.
@@ -114,7 +116,7 @@ LogicalResult TaskConverter::activate(st::KernelOp kernel, const Product &produc
   SmallVector<Place> inputs{before};
   if (product.activation == Activation::GeluGradient)
     inputs.push_back(*aux);
-  return launchOwn(kernel, "loop", inputs, result, [&](OpBuilder &ir, ValueRange arguments) {
+  return launchGenerated(kernel, "loop", inputs, result, [&](OpBuilder &ir, ValueRange arguments) {
     Location loc = kernel.getLoc();
     return product.activation == Activation::Gelu
                ? emitGelu(ir, loc, arguments[0])

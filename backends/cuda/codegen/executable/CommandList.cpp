@@ -293,7 +293,7 @@ LogicalResult CommandLists::translateWithBody(OpTy op, CommandTy &command,
 LogicalResult CommandLists::translateCounted(scf::ForOp loop, proto::CudaLoop &command) {
   std::optional<int64_t> trips = getConstantIntValue(loop.getUpperBound());
   if (!trips)
-    return refuse(loop, "has an unknown number of trips");
+    return refuse(loop, "has an unknown trip count");
   command.set_trips(*trips);
   return translateBlock(*loop.getBody(), *command.mutable_body());
 }

@@ -98,7 +98,7 @@ void HoistRowValuesPass::regroup(KernelOp kernel) {
   }
 }
 
-// ---- values of rows -----------------------------------------------------------------------------
+// ---- row values -----------------------------------------------------------------------------
 
 /// Returns the per-row values that a kernel computes from its arguments and broadcasts along
 /// columns. Excludes values that depend on scores, such as their sums, and masks of positions,

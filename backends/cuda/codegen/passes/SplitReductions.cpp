@@ -80,7 +80,7 @@ private:
   SmallVector<unsigned> reduced; // axes, outer to inner
 
   // The parts divide full axes and, of the next one, `partsOfNext` ranges.
-  size_t wholeAxes = 0;
+  size_t fullAxes = 0;
   int64_t partsOfNext = 1;
   std::optional<unsigned> divided;
 };
@@ -223,7 +223,7 @@ bool PartialKernel::choose(int64_t cores, bool always) {
     if (distance >= nearest)
       return;
     nearest = distance;
-    wholeAxes = whole;
+    fullAxes = whole;
     partsOfNext = ofNext;
   };
   int64_t before = 1;
@@ -239,8 +239,8 @@ bool PartialKernel::choose(int64_t cores, bool always) {
     consider(before, i + 1, 1);
   }
   if (partsOfNext > 1)
-    divided = reduced[wholeAxes];
-  return wholeAxes > 0 || partsOfNext > 1;
+    divided = reduced[fullAxes];
+  return fullAxes > 0 || partsOfNext > 1;
 }
 
 bool PartialKernel::varies(Value value, unsigned axis) const {
@@ -306,7 +306,7 @@ bool PartialKernel::canDivide(Operation &op, unsigned axis) {
 bool PartialKernel::isOfParts(Value value, int64_t dim) const {
   std::optional<unsigned> axis = space.getAxis(value, dim);
   return axis &&
-         (axis == divided || llvm::is_contained(ArrayRef(reduced).take_front(wholeAxes), *axis));
+         (axis == divided || llvm::is_contained(ArrayRef(reduced).take_front(fullAxes), *axis));
 }
 
 SmallVector<int64_t> PartialKernel::getPartDims(unsigned result) {

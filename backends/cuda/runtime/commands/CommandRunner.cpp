@@ -309,7 +309,7 @@ absl::Status CommandRunner::runTimed(const Commands &commands, int begin, int en
   return rank.timer->end(chosen, std::move(start));
 }
 
-absl::Status CommandRunner::runAlone(const Commands &commands, GpuStream &chosen) {
+absl::Status CommandRunner::runUncaptured(const Commands &commands, GpuStream &chosen) {
   stream = &chosen;
   isTogether = true; // These commands are not recorded in a graph.
   absl::Cleanup apart = [&] { isTogether = false; };

@@ -71,7 +71,7 @@ private:
   ProductOperands operandsOf(const proto::CudaProduct &product) const;
   AttentionOperands operandsOf(const proto::CudaAttention &attention) const;
   /// Submits commands to one stream, one by one.
-  absl::Status runAlone(const Commands &commands, GpuStream &chosen);
+  absl::Status runUncaptured(const Commands &commands, GpuStream &chosen);
   absl::Status run(const Commands &commands);
   absl::Status runTogether(const Commands &commands, int begin, int end, int64_t count);
   /// The same, measured by the rank's timer if there is one.

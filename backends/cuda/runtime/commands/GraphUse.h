@@ -29,9 +29,9 @@ public:
     std::lock_guard<std::mutex> lock(mutex);
     std::string line;
     if (refused > reported)
-      line = absl::StrCat("graphs: ", refused, " of ", asked,
-                          " cannot be made, so their commands are given one by one; the first, ",
-                          first);
+      line = absl::StrCat(
+          "graphs: ", refused, " of ", asked,
+          " cannot be captured, so their commands are launched one by one; the first, ", first);
     reported = refused;
     return line;
   }

@@ -174,7 +174,7 @@ absl::Status DriverProduct::prepare(const ProductOperands &operands, size_t work
       before && before->algorithm.workspaceBytes <= workspaceBytes &&
       blas.accepts(library, desc, b, a, d, d, before->algorithm.algorithm, &checked) == 0 &&
       checked.workspaceBytes <= before->algorithm.workspaceBytes &&
-      (!before->isApart || !product.body().empty())) {
+      (!before->isSeparate || !product.body().empty())) {
     choice = *before;
     return absl::OkStatus();
   }
@@ -280,7 +280,7 @@ absl::Status DriverProduct::choose(absl::Span<const ProductAlgorithm> proposed,
   const absl::StatusOr<double> seconds = trial.time([&] { return trial.trial.runBody(); });
   if (absl::IsAborted(seconds.status()))
     return seconds.status();
-  choice.isApart = seconds.ok() && *seconds < best * kWorthwhile;
+  choice.isSeparate = seconds.ok() && *seconds < best * kWorthwhile;
   return absl::OkStatus();
 }
 

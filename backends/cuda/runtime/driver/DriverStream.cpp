@@ -81,11 +81,11 @@ public:
   absl::StatusOr<bool> prepare(const proto::CudaProduct &product, const ProductOperands &operands,
                                GpuTrial *trial) override {
     ST_ASSIGN_OR_RETURN(const DriverProduct *known, getProduct(product, operands, trial));
-    return !known->isApart();
+    return !known->isSeparate();
   }
   bool canMultiply(const proto::CudaProduct &product) const override {
     auto it = products.find(&product);
-    return it != products.end() && it->second && !it->second->isApart();
+    return it != products.end() && it->second && !it->second->isSeparate();
   }
   void forgetProducts() override { products.clear(); }
   absl::Status prepare(const proto::CudaAttention &attention, GpuTrial &trial) override;

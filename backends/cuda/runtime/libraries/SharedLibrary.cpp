@@ -110,15 +110,15 @@ void *SharedLibrary::findSymbol(const char *symbol) {
   void *found = ::dlsym(handle, symbol);
   if (!found)
     status = absl::UnavailableError(
-        absl::StrCat(name, " has no ", symbol, ": a newer one is needed; it ", purpose));
+        absl::StrCat(name, " has no ", symbol, ": it is too old; it ", purpose));
   return found;
 }
 
 void SharedLibrary::expectVersion(int64_t found, int64_t least) {
   if (status.ok() && found < least)
-    status = absl::UnavailableError(absl::StrCat(name, " is of version ", printVersion(found),
-                                                 ", at least ", printVersion(least),
-                                                 " is needed; it ", purpose));
+    status = absl::UnavailableError(absl::StrCat(name, ": expected version ", printVersion(least),
+                                                 " or later, found ", printVersion(found), "; it ",
+                                                 purpose));
 }
 
 void preloadLibraries(absl::Span<const char *const> names) {

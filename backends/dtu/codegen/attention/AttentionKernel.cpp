@@ -3,8 +3,8 @@
 //
 // For each iteration of the outer loops, every worker holds some of the rows in its L1, with all
 // their columns. The matrices that all rows multiply with arrive in blocks of columns. Each queue
-// loads a share of a block for all cores: the queues meet before, when all cores have left that
-// half of the double buffer, and after, when all shares have arrived.
+// loads a share of a block for all cores: the queues synchronise before, when all cores have
+// finished with that half of the double buffer, and after, when all shares have arrived.
 //
 // Products that contract the rows run after the last of these (AttentionColumns).
 #include "backends/dtu/codegen/attention/AttentionColumns.h"
@@ -29,7 +29,7 @@ private:
   int64_t blocks;               // column blocks of the streamed matrices
   Expr queueBlocks, coreBlocks; // the number of blocks that each stream has passed, under a mask
 
-  /// Rows of a tile and the columns [begin, end) that a mask leaves for them.
+  /// Rows of a tile and the columns [begin, end) that the mask keeps for them.
   struct Strip {
     TilePosition position;
     Expr begin, end;
@@ -272,7 +272,7 @@ void AttentionKernel::finishItem(const TilePosition &position, const Expr &item)
   });
 }
 
-/// Loads what the row work of a tile reads, in the columns that some row of the item needs.
+/// Loads the operands of a tile's row work, in the columns that some row of the item needs.
 void AttentionKernel::loadInputs(const TilePosition &position, const Blocks &range) {
   StreamBuilder &dte = builder.dte;
   StreamBuilder::Scope scope(dte);
@@ -450,7 +450,7 @@ LogicalResult mlir::dtu::emitAttentionKernel(KernelContext &context) {
   TileShape shape{fused->rowGroup(), fused->columnGroup(), 1, 1};
   Operation *op = context.body.getParentOp();
   if (!storage.assign(phase, shape))
-    return op->emitOpError("has more constants than a core keeps");
+    return op->emitOpError("has more constants than a core's scalar area can hold");
   const Machine &machine = context.builder.machine;
   std::optional<AttentionTiling> tiling = chooseTiling(*fused, storage, machine);
   if (!tiling)

@@ -1,5 +1,5 @@
 // The tiles of fused attention-like kernels that hold full rows: the L1 layout, and the sizes with
-// the least estimated time.
+// the lowest estimated time.
 #include "backends/dtu/codegen/attention/AttentionPlan.h"
 #include "backends/dtu/isa/Names.h"
 
@@ -102,7 +102,7 @@ static double estimateColumns(const FusedAttention &fused, int64_t rowBlock,
 }
 
 namespace {
-/// Averages of what a mask leaves of a worker's rows.
+/// Averages over the elements of a worker's rows that the mask keeps.
 struct VisibleWork {
   double blocks = 0;  ///< that the workers load for a tile of all workers
   double strips = 0;  ///< of a tile
@@ -193,7 +193,7 @@ static SmallVector<AttentionTiling, 0> getTilings(const FusedAttention &fused, i
                 rows = fused.space.getSize(unsigned(fused.rowGroup())),
                 maxRows = std::min<int64_t>(kMaxRows, llvm::divideCeil(rows, workers)),
                 maskedStep = std::lcm(workers, kMaskedColumns);
-  // Every row, every tile and every block of columns needs elements in the band, which start sums.
+  // Every row, tile and block of columns needs an element in the band, which initialises its sums.
   const bool skips = !fused.band.isAll() && fused.band.countTiles(rows, 1, columns, kMaskedColumns);
   const int64_t bounds = int64_t(fused.band.hasFirst()) + int64_t(fused.band.hasLast());
   SmallVector<AttentionTiling, 0> tilings;

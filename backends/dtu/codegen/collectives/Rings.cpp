@@ -237,7 +237,7 @@ void CollectiveEmitter::ringReduce(st::AllReduceOp op, Tensors tensors) {
   bool copies = false;
   for (const Tensor &t : tensors)
     if (t.operand.offset != t.result.offset) {
-      copyWhole(t.before, t.operand, t.result);
+      copyUnsplit(t.before, t.operand, t.result);
       copies = true;
     }
   if (copies)
@@ -295,9 +295,9 @@ LogicalResult CollectiveEmitter::allGather(st::AllGatherOp op, Tensors tensors) 
   return success();
 }
 
-/// n - 1 steps: part position - 1 is sent first. Each received part is added to the own one, which
-/// the loader (or the leader, if there is none) has copied into the result, and is passed on; the
-/// last one is the result.
+/// n - 1 steps: part position - 1 is sent first. Each received part is added to the local one,
+/// which the loader (or the leader, if there is none) has copied into the result, and is passed on;
+/// the last one is the result.
 LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, Tensors tensors) {
   int64_t size = table.getSize(op.getAxes()), dim = op.getDim(), steps = size - 1;
   auto whole = [&](StreamBuilder &stream, const Tensor &t, const Expr &number) {

@@ -142,7 +142,7 @@ public:
     dte.signal(semaphore(Sem::Start));
     core.wait(semaphore(Sem::Start));
   }
-  /// All DTE queues meet: stores before it are visible to loads after it.
+  /// Synchronises all DTE queues: stores before it are visible to loads after it.
   void barrierOfQueues() { dte.barrier(0, workers()); }
 
   void useL1(int64_t bytes) { program.l1Bytes = std::max(program.l1Bytes, bytes); }

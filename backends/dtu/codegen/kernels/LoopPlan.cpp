@@ -53,7 +53,7 @@ private:
   bool tryShape(const TileShape &shape);
 
   void chooseGroups();
-  bool planWhole();
+  bool planFullRows();
   bool planElementwise();
   bool planSteps();
   void setItems(const TileShape &shape);
@@ -168,7 +168,7 @@ bool Planner::planElementwise() {
 }
 
 /// A reduction along columns whose complete rows fit into L1.
-bool Planner::planWhole() {
+bool Planner::planFullRows() {
   if (walked != plan.shape.colGroup || reduced != bit(walked))
     return false;
   TileShape shape = plan.shape;
@@ -284,7 +284,7 @@ llvm::Expected<LoopPlan> Planner::run() {
   chooseGroups();
   // All workers share a long reduction to a scalar.
   bool isLong = space.getVolume(~reduced) == 1 && space.getVolume(reduced) > 4 * kSmallestTile;
-  bool planned = reduced == 0 ? planElementwise() : (!isLong && planWhole()) || planSteps();
+  bool planned = reduced == 0 ? planElementwise() : (!isLong && planFullRows()) || planSteps();
   if (!planned)
     return error("does not fit the memory of a core, " + Twine(machine.l1Bytes) + " bytes, " +
                  Twine(kCellAreaBytes) + " of them for constants and scalars");

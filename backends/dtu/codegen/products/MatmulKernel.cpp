@@ -287,8 +287,8 @@ void MatmulKernel::stageChunk(ArrayRef<Expr> blockStart, const Expr &chunk, cons
   if (tiling.sharesRhs())
     for (auto [index, rhs] : llvm::enumerate(shape.rhs))
       stageOperand(rhs, false, blockStart, chunkStart, panelSlot + rhsPanelStart(index));
-  // After the barrier all shares have arrived. A queue that overwrites this half of L2 has met all
-  // others at the next barrier, after their loads from it.
+  // After the barrier all shares have arrived. A queue overwrites this half of L2 only after the
+  // next barrier, which all queues reach after their loads from it.
   builder.barrierOfQueues();
 }
 

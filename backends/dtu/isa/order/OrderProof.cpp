@@ -131,7 +131,7 @@ absl::Status OrderProof::meet(size_t index, const Barrier &barrier, bool &blocke
   if (state.participants == 0)
     state.participants = barrier.participants;
   if (state.participants != barrier.participants)
-    return error(index, absl::StrCat("barrier ", barrier.id, " is of ", barrier.participants,
+    return error(index, absl::StrCat("barrier ", barrier.id, " has ", barrier.participants,
                                      " participants, expected ", state.participants,
                                      " as in earlier uses"));
   state.users[index] = true;

@@ -82,7 +82,7 @@ private:
 
   /// The earlier of two events. The sum has no branch, as their order cannot be predicted.
   size_t earlier(size_t a, size_t b) const { return a + (b - a) * (events[b] < events[a]); }
-  size_t leastOfFour(size_t first) const {
+  size_t minOfFour(size_t first) const {
     return earlier(earlier(first, first + 1), earlier(first + 2, first + 3));
   }
   size_t leastFrom(size_t first) const {
@@ -95,7 +95,7 @@ private:
   void sink(size_t at, TimeEvent event) {
     const size_t size = events.size();
     for (size_t first = kBelow * at + 1; first < size; first = kBelow * at + 1) {
-      const size_t least = first + kBelow <= size ? leastOfFour(first) : leastFrom(first);
+      const size_t least = first + kBelow <= size ? minOfFour(first) : leastFrom(first);
       if (!(events[least] < event))
         break;
       events[at] = events[least];

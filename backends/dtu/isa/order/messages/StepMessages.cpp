@@ -17,7 +17,7 @@ namespace st::dtu {
 namespace {
 
 /// Instructions of a whole program to follow in order to locate a deadlock.
-constexpr int64_t kWholeWork = 100'000'000;
+constexpr int64_t kFullWork = 100'000'000;
 
 using Route = std::tuple<int64_t, int64_t, int64_t>; ///< source, destination, channel
 
@@ -282,7 +282,7 @@ absl::StatusOr<RankEvents> StepMessages::eventsOf(const proto::Group &group, int
     }
     if (!order.ok()) {
       // The whole program names the place, if following it gets that far.
-      absl::Status whole = proveWaits(*skeleton.example, view, kWholeWork).status();
+      absl::Status whole = proveWaits(*skeleton.example, view, kFullWork).status();
       if (absl::IsResourceExhausted(whole))
         whole = order.status();
       return absl::InvalidArgumentError(
