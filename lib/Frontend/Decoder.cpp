@@ -113,7 +113,7 @@ static double pairOfWaves(const RotaryPositions &rotary, int64_t half, double wa
 static double getFrequency(const RotaryPositions &rotary, int64_t i, int64_t half) {
   constexpr double pi = 3.14159265358979323846;
   const double frequency = std::pow(rotary.theta, -static_cast<double>(i) / half);
-  // The part of the frequency that stays; the rest is stretched.
+  // The unchanged part of the frequency; the rest is scaled.
   double kept = 0.0;
   switch (rotary.scaling) {
   case RotaryPositions::None:
@@ -121,7 +121,7 @@ static double getFrequency(const RotaryPositions &rotary, int64_t i, int64_t hal
   case RotaryPositions::Linear:
     break;
   case RotaryPositions::Llama3: {
-    // Short waves stay, long ones are stretched, and those between them in part.
+    // Short wavelengths are unchanged, long ones are scaled, and those between are interpolated.
     const double waves = rotary.originalPositions * frequency / (2.0 * pi);
     kept = (waves - rotary.lowFrequencyFactor) /
            (rotary.highFrequencyFactor - rotary.lowFrequencyFactor);

@@ -35,9 +35,9 @@ struct EncoderFamily {
   StringRef block, query, key, value, out, attentionNorm, up, down, mlpNorm;
   // The head for masked tokens: its scope and its parameters, without ".weight".
   StringRef headScope, headDense, headNorm, decoder, headBias;
-  // The head for the class of a text, which reads its first token: a layer with its activation, and
-  // the product that gives the logits. Dropout is between them, and before them if the family says
-  // so.
+  // The head for the class of a text, which reads its first token: a layer with its activation,
+  // and the product that gives the logits. Dropout is between them and, in some families, before
+  // them.
   StringRef classDense, classOut = "classifier";
   Activation classActivation = Activation::Tanh;
   bool dropsClassInput = false;

@@ -43,7 +43,7 @@ static StringRef tasksOf(ModelType type) {
   return findEncoderFamily(type) ? "mlm, span, classify, classify-tokens or encode" : "classify";
 }
 
-/// Cosines of rotary positions are constants; so many need half a gibibyte.
+/// The cosines of rotary positions are constants; this number of them takes half a GiB.
 constexpr int64_t kMaxAngles = 1 << 27;
 
 /// Default sequence length of text.

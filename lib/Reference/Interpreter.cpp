@@ -125,7 +125,7 @@ FailureOr<RankGrid> FunctionRun::getGrid() {
   DenseSet<Operation *> visited;
   if (!hasRankOps(function, isReplicaOp, visited))
     return RankGrid();
-  // Each rank takes time and memory; nothing in a program says how many are meant in earnest.
+  // Each rank takes time and memory, so the limit catches damaged counts.
   constexpr int64_t kMaxRanks = 1024;
   int64_t replicas = getCount(function, "mhlo.num_replicas");
   int64_t partitions = getCount(function, "mhlo.num_partitions");

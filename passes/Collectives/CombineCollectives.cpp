@@ -30,8 +30,8 @@ static int64_t getBucketBytes(Operation *op, const MeshAxes &axes) {
 }
 
 namespace {
-/// The ops between the collectives of a bucket, in program order: those that the collectives need,
-/// and those that need them. No op is both.
+/// The ops between the collectives of a bucket, in program order: the producers of the collectives'
+/// operands, and the users of their results. No op is both.
 struct Between {
   SmallVector<Operation *> needed, needing;
 };

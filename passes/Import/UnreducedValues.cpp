@@ -56,7 +56,7 @@ static sdy::TensorShardingAttr expand(sdy::TensorShardingAttr sharding) {
                                       sharding.getReplicated(), {});
 }
 
-/// The sizes of the axes; a failure names one that the mesh lacks.
+/// The sizes of the axes; the error names an axis that the mesh lacks.
 static FailureOr<SmallVector<int64_t>> sizesOf(func::FuncOp main, sdy::TensorShardingAttr sharding,
                                                ArrayRef<StringAttr> names,
                                                ArrayRef<int64_t> sizes) {

@@ -336,7 +336,8 @@ SmallVector<Operation *> KernelPlan::getLongReductions() const {
   return found;
 }
 
-/// The axes that an op's result would have in a loop: all, or those that its row reductions keep.
+/// The axes that an op's result would have in a loop: all axes, or the axes that its row reductions
+/// keep.
 std::optional<Axes> KernelPlan::getAxesInLoop(Operation *op, const PlanNode &node) const {
   ArrayRef<int64_t> space = node.space;
   if (auto reduce = dyn_cast<stablehlo::ReduceOp>(op)) {

@@ -21,11 +21,11 @@ namespace {
 struct OffloadStash : mlir::st::impl::OffloadStashBase<OffloadStash> {
   using OffloadStashBase::OffloadStashBase;
   void runOnOperation() override;
-  /// Marks buffers until at most `bytes` stay; returns whether any may leave.
+  /// Marks buffers until at most `bytes` stay; returns whether any buffer may be offloaded.
   bool mark(ProgramOp program, const MeshAxes &axes, int64_t bytes);
 };
 
-/// A buffer that may leave, and how long a value waits in it, in tasks. The last part of the
+/// A buffer that may be offloaded, and how long a value waits in it, in tasks. The last part of the
 /// producing task and the first part of the consuming task count by the time of their ops.
 struct Candidate {
   BufferOp buffer;

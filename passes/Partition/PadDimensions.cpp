@@ -366,8 +366,8 @@ void Padder::cleanState() {
   }
 }
 
-/// If a product reads the masked form, the value is stored masked: other users read that form, and
-/// nothing else is stored.
+/// If a product reads the masked form, only this form is stored, and other users read it
+/// too.
 void Padder::shareMasked() {
   for (auto &[value, forms] : maskedForms) {
     if (!value.getDefiningOp())

@@ -11,8 +11,8 @@ namespace {
 /// Units with a fixed order among themselves.
 using Stream = SmallVector<ScheduledUnit>;
 
-/// A schedule is a list of patterns, each repeated: one unit of each of its streams in turn.
-/// Exhausted streams are skipped.
+/// A schedule is a list of repeated patterns. A pattern takes one unit from each of its streams;
+/// exhausted streams are skipped.
 class OrderBuilder {
 public:
   explicit OrderBuilder(ArrayRef<Stream> streams) : streams(streams), next(streams.size()) {}

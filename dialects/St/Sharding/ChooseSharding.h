@@ -29,8 +29,8 @@ struct ChoiceContext {
   /// Results that are sums over micro-batches, and are summed over devices once these are complete:
   /// once per step. Empty, or one per result.
   SmallVector<bool> isLate = {};
-  /// The elements that a sum over devices has if linear ops after this one may take it unreduced,
-  /// relative to those of the result: less than 1 if one of them shrinks it. Empty, or one per
+  /// The size of the sum over devices relative to the result, if later linear ops may take
+  /// the result unreduced: less than 1 if such an op shrinks it. Empty, or one number per
   /// result.
   SmallVector<double> laterSum = {};
 };

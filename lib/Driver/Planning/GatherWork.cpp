@@ -26,7 +26,7 @@ static std::string layerOf(Operation *op) {
   return StringRef(TaskGroups::scopeOf(op).path).split('/').first.str();
 }
 
-/// The layer of an op: that in its location, or that of the parameter that it updates.
+/// The layer of an op, from its location or from the parameter that it updates.
 static int64_t findLayer(Operation *op, const llvm::StringMap<int64_t> &layers) {
   if (auto found = layers.find(layerOf(op)); found != layers.end())
     return found->second;

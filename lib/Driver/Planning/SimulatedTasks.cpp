@@ -64,8 +64,8 @@ static std::optional<MessageTimes> latestMessage(const ::st::proto::Group &from,
       for (const LoneTask::Message &message : timed.messages)
         if (message.isSend)
           sent[{message.rank, message.peer, message.channel}].push_back(&message);
-  // Replicas whose messages share a link drift apart until each uses the link alone. So the replica
-  // that gets its messages first counts.
+  // Replicas whose messages share a link drift apart until each uses the link alone. So the time is
+  // that of the replica whose messages arrive first.
   std::map<int64_t, MessageTimes> latest; // by replica
   for (auto [task, timed] : llvm::zip_equal(to.tasks(), toTasks))
     if (task.phase() == phase)

@@ -206,7 +206,7 @@ static void checkVocabularyLine(Linter &linter) {
                       ", not to " + Twine(logged->padded));
 }
 
-/// Layers of one part of a stage that one forward call runs; 0 if unknown.
+/// Layers of a virtual stage; 0 if unknown.
 static int64_t layersPerPart(const LintLayout &layout) {
   int64_t parts = saturatingProduct({layout.pipelineParallel, layout.virtualStages});
   return layout.isUneven || layout.layers % parts != 0 ? 0 : layout.layers / parts;

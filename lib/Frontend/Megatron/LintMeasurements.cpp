@@ -160,7 +160,7 @@ static void checkEmbeddingTimer(Linter &linter) {
                           " ms although there is nothing to reduce between stages");
 }
 
-/// The sum of the timers that are not parts of others, or a part that is more than all of them.
+/// Checks the sum of the top-level timers, and that no part exceeds it.
 static double sumTimers(const LoggedTimers &logged) {
   // All of a step's passes and messages, where a version measures that.
   std::optional<double> passes = logged.find("forward-backward");

@@ -43,7 +43,7 @@ static void checkRotary(Linter &linter) {
                          "rope_scaling_factor"})
     if (linter.log.find(name))
       linter.report("rotary-positions", {name, "position_embedding_type"},
-                    name + " is given, but positions do not rotate");
+                    name + " is given, but the model has no rotary positions");
 }
 
 static void checkExperts(Linter &linter) {

@@ -203,7 +203,7 @@ absl::Status PartsReader::read() {
     return unexpected("quick_geglu", "False with swiglu");
   if (run.squaredRelu && isGated)
     return unexpected("squared_relu", "False with a gate");
-  // Megatron gives a gated layer as many products as one without gates.
+  // In Megatron a gated layer has the same number of products as a layer without gates.
   if (run.ffnHidden == 0)
     run.ffnHidden = run.swiglu ? (4 * run.hidden * 2 / 3) / 64 * 64 : 4 * run.hidden;
   ST_RETURN_IF_ERROR(readExperts());

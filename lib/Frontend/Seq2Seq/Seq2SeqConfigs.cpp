@@ -95,7 +95,7 @@ static void readProjection(ConfigReader &reader, ModelConfig &config) {
     return reader.unexpected("feed_forward_proj", "a function of hidden_act or \"gated-\" before "
                                                   "one, such as \"relu\" or \"gated-gelu\"");
   config.activation = *activation;
-  // Files repeat what the name says.
+  // Files repeat the properties that the name implies.
   if (symbolizeActivation(reader.string("dense_act_fn", function)) != activation)
     reader.unexpected("dense_act_fn", "the function of feed_forward_proj, \"" + function + "\"");
   if (reader.boolean("is_gated_act", config.gatesMlp) != config.gatesMlp)

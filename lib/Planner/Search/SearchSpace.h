@@ -28,7 +28,7 @@ struct SearchSpace {
                                              PipelineSchedule::Interleaved};
   std::vector<bool> sequenceParallel = {false, true};
   std::vector<bool> offloadOptimizer = {false};
-  std::vector<RankOrder> placements; ///< equivalent orders on a cluster count as the first of them
+  std::vector<RankOrder> placements; ///< of equivalent orders on a cluster, only the first is kept
   /// This number of fastest layouts that fit is composed, on the front or not.
   size_t fastest = 1;
   int64_t maxMicroBatch = 64;

@@ -162,7 +162,7 @@ void MpiCommunicator::watch(const std::vector<std::pair<int, int>> &others) {
 }
 
 MpiCommunicator::~MpiCommunicator() {
-  // Messages that others wait for leave first.
+  // Messages that others wait for are sent first.
   const Clock::time_point end = deadlineAfter(options.watchdogSeconds);
   while (!failed && !allSent() && Clock::now() < end && sweep().ok())
     std::this_thread::yield();

@@ -189,7 +189,7 @@ absl::StatusOr<Socket> connectTo(const Endpoint &to, Clock::time_point deadline)
       status = systemError();
       continue;
     }
-    // An address that does not answer must leave time for the next one.
+    // The limit leaves time for the next address if this one does not answer.
     status = waitFor(socket, POLLOUT, std::min(deadline, Clock::now() + std::chrono::seconds(5)));
     int error = 0;
     socklen_t length = sizeof error;

@@ -218,7 +218,7 @@ absl::Status TaskValidator::checkMatrix(absl::string_view what, const proto::Cud
 absl::Status TaskValidator::check(const proto::CudaProduct &product) {
   for (int64_t size : {product.m(), product.n(), product.k()})
     if (size < 1 || size > kMaxMatrix)
-      return error(absl::StrCat("a product of a side of ", size));
+      return error(absl::StrCat("a product with a dimension of ", size));
   const proto::ElementType type = product.type(), dType = product.d_type();
   const bool isHalf = type == proto::F16 || type == proto::BF16;
   if (!isHalf && type != proto::F32 && type != proto::F64)
@@ -324,7 +324,7 @@ absl::Status TaskValidator::check(const proto::CudaExchange &exchange) const {
     all->add(count - 1, stride);
   }
   ST_RETURN_IF_ERROR(checkPlace("the source of an exchange", exchange.from(), from));
-  return checkPlace("what comes by an exchange", exchange.to(), to);
+  return checkPlace("the target of an exchange", exchange.to(), to);
 }
 
 /// Checks contiguous rows in all heads of all batches, with the alignment that cuDNN requires.
@@ -440,7 +440,7 @@ absl::Status TaskValidator::check(const proto::CudaCommand &command) {
   case proto::CudaCommand::WHAT_NOT_SET:
     break;
   }
-  return error("it is of no known kind");
+  return error("its kind is unknown");
 }
 
 absl::Status TaskValidator::checkCommands(const Commands &commands) {
@@ -482,7 +482,7 @@ absl::Status checkKernels(const proto::CudaCode &code) {
       if (alignment < 1 || alignment > kMaxAlignment || (alignment & (alignment - 1)) != 0)
         return invalid(absl::StrCat("kernel ", kernel.name(), " has an alignment of ", alignment));
     if (kernel.shared_bytes() < 0 || kernel.shared_bytes() > kMaxSharedBytes)
-      return invalid(absl::StrCat("kernel ", kernel.name(), " asks for ", kernel.shared_bytes(),
+      return invalid(absl::StrCat("kernel ", kernel.name(), " needs ", kernel.shared_bytes(),
                                   " bytes of shared memory"));
     for (int64_t bytes : kernel.argument_bytes())
       if (bytes < 0 || bytes > kLargestMemory)
@@ -504,7 +504,7 @@ absl::Status validateCuda(const proto::Executable &program) {
   for (const proto::CudaImage &image : code.images())
     if (image.kind() != proto::CudaImage::PTX && image.kind() != proto::CudaImage::CUBIN &&
         image.kind() != proto::CudaImage::HOST)
-      return invalid("code of no known kind");
+      return invalid("code of an unknown kind");
   ST_RETURN_IF_ERROR(checkKernels(code));
   int64_t ranks = 0;
   for (const proto::Group &group : program.groups())

@@ -300,8 +300,8 @@ static std::optional<std::pair<Value, Value>> matchLogAddExp(SelectOp op) {
   return std::pair(difference.getLhs(), difference.getRhs());
 }
 
-/// Each of the two gets its part of the sum of e^a and e^b. This says so also of equal ones,
-/// where the derivatives of the formula's parts do not.
+/// Each operand gets its share of the sum of e^a and e^b. This also holds for equal operands, where
+/// differentiating the formula term by term fails.
 static void logAddExpCotangents(Value lhs, Value rhs, Value result, Value ct, Gradients &g) {
   Emitter &emit = g.emit;
   Value infinity = emit.splatLike(result, std::numeric_limits<double>::infinity());

@@ -248,7 +248,7 @@ static Value selectAndGather(Emitter &emit, SelectAndScatterOp op, CompareOp cho
   return gathered.getResult(1);
 }
 
-/// No gradient flows to the operand: it only says where the source goes.
+/// No gradient flows to the operand: it only selects the positions of the source's elements.
 static LogicalResult selectAndScatterRule(SelectAndScatterOp op, ArrayRef<Value> cts,
                                           Gradients &g) {
   auto choice = dyn_cast_or_null<CompareOp>(singleOp(op.getSelect()));

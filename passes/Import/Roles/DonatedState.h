@@ -26,7 +26,7 @@ private:
 /// Argument -> result of the state that a step takes and gives back.
 using StatePairs = llvm::MapVector<unsigned, unsigned>;
 
-/// Arguments on which results other than their own depend, also through other state.
+/// Arguments on which other results than their own depend, directly or through other state.
 DenseSet<unsigned> findLiveState(func::FuncOp function, const StatePairs &pairs);
 
 /// Finds the state of a function: arguments donated by `tf.aliasing_output` or `jax.buffer_donor`,

@@ -199,8 +199,8 @@ void LayerFlow::noteSum(Operation *op, const ShardingRule &rule) {
   }
 }
 
-/// Returns true if an op combines activations of one shape, some of them not split: a residual
-/// connection, in which features do not stay split.
+/// Returns true if an op combines split and unsplit activations of one shape: a residual
+/// connection, whose features do not stay split.
 bool LayerFlow::meetsUnsharded(Operation *op) const {
   int64_t split = 0, all = 0;
   for (Value operand : op->getOperands())

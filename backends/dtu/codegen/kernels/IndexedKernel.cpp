@@ -500,7 +500,7 @@ static LogicalResult initializeTable(KernelContext &context, hlo::ScatterOp op, 
   return success();
 }
 
-/// How a scatter combines old values with updates; nothing if no instruction does that.
+/// How a scatter combines old values with updates; nullopt if no instruction does that.
 static std::optional<hw::Reduce> getCombination(hlo::ScatterOp op, bool isPredicate) {
   Block &body = op.getUpdateComputation().front();
   Value result = body.getTerminator()->getOperand(0);

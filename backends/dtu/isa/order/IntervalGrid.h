@@ -48,7 +48,7 @@ private:
   struct Interval {
     int64_t low, high;
     size_t level;
-    uint64_t query = 0; ///< the last one that met it
+    uint64_t query = 0; ///< the last query that found it
   };
   struct Level {
     absl::flat_hash_map<int64_t, absl::InlinedVector<uint32_t, 4>> cells;

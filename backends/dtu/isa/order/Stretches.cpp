@@ -35,8 +35,8 @@ Stretches::Stretches(const StretchCode &code, const RunView &view, StretchMemory
     users.resize(state.instances.size());
 }
 
-/// An instance that waits for a semaphore wakes by a signal of another one. So if all that do not
-/// wait know of all accesses, then so do the others when they wake.
+/// An instance that waits for a semaphore wakes by a signal of another one. So if all running
+/// instances know of all accesses, the waiting ones know of them when they wake.
 bool Stretches::isQuiet() const {
   for (const InstanceState &instance : state.instances)
     if (instance.walker.openLoops > 0)

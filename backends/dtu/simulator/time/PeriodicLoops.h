@@ -1,7 +1,7 @@
 // Periodic tile loops in simulated time. When the clusters of a chip return to an earlier state,
-// except for loop counters, they repeat what they did in between until a counter changes a
-// decision. This class detects such states, follows one repetition to see for how many more it
-// holds, and adds all of them at once. The result equals running them, to the picosecond.
+// except for loop counters, they repeat the same work until a counter changes a decision. This
+// class detects such states, follows one repetition to determine how many more are the same, and
+// adds all of them at once. The result equals running them, to the picosecond.
 #pragma once
 
 #include "backends/dtu/simulator/time/ChipMemory.h"

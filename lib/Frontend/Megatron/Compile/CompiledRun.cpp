@@ -47,7 +47,7 @@ private:
   bool flag(StringRef name, bool standard) const {
     return log.integer(name).value_or(standard ? 1 : 0) != 0;
   }
-  /// Newer versions have another name for it.
+  /// Newer versions rename it.
   std::string normEpsilon() const {
     return number("norm_epsilon", number("layernorm_epsilon", "1e-5"));
   }
