@@ -88,9 +88,9 @@ public:
   void keepMeasures() { keepsMeasures = true; }
   /// Adds a result of an evaluation; otherwise does nothing.
   void measure(StringRef name, Value value);
-  /// For an evaluation, counts the labels [...] that are not `ignored` as `<name>_count`, and those
-  /// whose logit in `logits` [..., C] is the largest as `<name>_correct`. Of equal logits the first
-  /// counts.
+  /// For an evaluation, returns the number of labels [...] that are not `ignored` as
+  /// `<name>_count`, and the number of these whose logit in `logits` [..., C] is the largest as
+  /// `<name>_correct`. Of equal logits the first counts.
   void measureCorrect(StringRef name, Value logits, Value labels, int64_t ignored);
   /// Ends @main with its results: the loss, or an output of that name, and the measured values.
   void finish(Value result, StringRef name = "loss", StringRef role = "loss");
@@ -143,8 +143,8 @@ public:
                   std::optional<double> scale = std::nullopt, int64_t layer = 0);
   /// Standard deviation of the initial values of a layer that writes to the residual stream.
   double residualDeviation() const;
-  /// [S, S]: 0 where a position attends to another, the lowest number for later positions and for
-  /// those before its `window` of positions, its own included. S is `length`, if given.
+  /// [S, S]: 0 where a position attends to another; the lowest number for later positions and for
+  /// positions before its `window`, which includes itself. S is `length`, if given.
   Value causalBias(std::optional<int64_t> window = std::nullopt,
                    std::optional<int64_t> length = std::nullopt);
   /// 0 where `visible` is true, and the lowest number elsewhere.

@@ -137,7 +137,7 @@ struct RelativePositions {
   int64_t maxDistance = 0;
 };
 
-/// What a causal language model reads of each sequence beside its tokens.
+/// Inputs of a causal language model per sequence, in addition to its tokens.
 struct CausalInputs {
   bool prefix = false;    ///< prefix_length: positions that attend to each other both ways
   bool positions = false; ///< position_ids: the position of each token
@@ -207,8 +207,8 @@ struct ModelConfig {
   std::optional<bool> scalesScores;
   CausalInputs inputs; ///< Not part of the file.
   /// For families whose models differ in their blocks (megatron-gpt): norms divide by the root mean
-  /// square, their weights are stored less one, and heads of queries and keys have norms of their
-  /// own.
+  /// square, their weights are stored minus one, and the heads of queries and keys have separate
+  /// norms.
   bool usesRmsNorm = false;
   bool storesNormsLessOne = false;
   bool normalizesHeads = false;

@@ -99,8 +99,8 @@ bool hasRankOps(func::FuncOp function, function_ref<bool(Operation *)> isRankOp,
   return result.wasInterrupted();
 }
 
-// A function is on per-device shapes if an argument says so, or has an input
-// larger than its type, or if an op in it means something on several ranks only.
+// A function has per-device shapes if an argument's attribute states it, if an input is larger than
+// its argument's type, or if an op has a meaning only on several ranks.
 bool FunctionRun::isPartitioned() {
   if (!mesh)
     return false;

@@ -122,7 +122,7 @@ bool RemovedOnEarlyEnd::forget() {
     return true;
   char *expected = text;
   const bool isKept = paths[slot].compare_exchange_strong(expected, nullptr);
-  // An early end does not free the texts that it takes, so no other note has this address.
+  // An early exit does not free the notes that it prints, so no other note has this address.
   if (isKept)
     std::free(text);
   slot = -1;

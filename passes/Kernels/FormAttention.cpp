@@ -290,9 +290,10 @@ SmallVector<unsigned> KernelPlan::getColumnProducts(Value rows, unsigned loop,
 }
 
 /// Products that contract the rows join if the rows of one outer iteration fit the memory that the
-/// cores share, and a core's part of the results fits beside its rows. Two blocks of both operands,
-/// with as many rows as there are cores, and the accumulators of rounded results replace the tile.
-/// Those of streamed rows become a kernel in which cores hold columns and the rows stream.
+/// cores share, and a core's part of the results fits together with its rows. Two blocks of both
+/// operands, with as many rows as there are cores, and the accumulators of rounded results replace
+/// the tile. Those of streamed rows become a kernel in which cores hold columns and the rows
+/// stream.
 void KernelPlan::addColumnProducts(unsigned loop, ArrayRef<unsigned> producers,
                                    SmallVectorImpl<unsigned> &products,
                                    const AttentionMemory &room) const {

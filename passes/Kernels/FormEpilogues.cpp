@@ -35,8 +35,8 @@ bool KernelPlan::isReadOutside(Value value, const DenseSet<Operation *> &ops) co
 }
 
 /// Returns true if a tile that keeps the matrix engine busy fits a core twice with all values alive
-/// at once, beside two blocks of each operand. The first of `ops` is a product. Several products
-/// share the columns, and start with one tile each.
+/// at once, together with two blocks of each operand. The first of `ops` is a product. Several
+/// products share the columns, and start with one tile each.
 bool KernelPlan::tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space) const {
   constexpr int64_t kColumns = 128, kBytes = 4, kDepthBytes = 128;
   Axes whole = allAxes(space.size());

@@ -42,7 +42,7 @@ static LogicalResult checkReads(Block &task) {
 }
 
 /// Plans the kernels of a task. In the form Auto, rows that do not fit are streamed if this puts
-/// them into fused kernels; reductions for which it does not keep the kernels of the form Resident.
+/// them into fused kernels; reductions that would lose the kernels of the form Resident.
 static FailureOr<std::unique_ptr<KernelPlan>> planKernels(Block &block, const SymbolTable &storage,
                                                           const FusionLimits &limits) {
   FusionLimits first = limits;

@@ -1,9 +1,9 @@
 // Chooses which ops of a task share a kernel, and the order of kernels and task-level ops.
 //
 // Everything that runs is a node with a place in one order. A node reads only from earlier nodes:
-// an op joins an existing node only if all its operands come from before that node's place or from
-// the node itself, and a node moves down into a later one only if no node in between reads it. Both
-// rules keep the order valid, so no cycle can arise and no search for one is needed.
+// an op joins an existing node only if all its operands come from the node or from nodes before it,
+// and a node moves down into a later one only if no node in between reads it. Both rules keep the
+// order valid, so no cycle can arise and no search for one is needed.
 #pragma once
 
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -120,7 +120,7 @@ private:
   bool joinLoop(Operation *op, unsigned node);
   std::optional<Axes> getAxesInLoop(Operation *op, const PlanNode &node) const;
   bool fits(ArrayRef<Leaf> leaves, unsigned node);
-  /// Returns true if rows of a space fit a core's scratch memory beside `inputs` tensors.
+  /// Returns true if rows of a space fit a core's scratch memory together with `inputs` tensors.
   bool rowsFit(ArrayRef<int64_t> space, int64_t rowDims, size_t inputs) const;
   /// Returns true if a loop with these ops may have rows of this space: they fit, or are streamed.
   bool mayHaveRows(ArrayRef<int64_t> space, int64_t rowDims, size_t inputs,

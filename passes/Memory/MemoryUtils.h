@@ -26,7 +26,7 @@ Value getRoot(Value value);
 SmallVector<Operation *> getUsersOfRoots(Operation *op);
 
 /// For a kernel that only concatenates its inputs along the first dimension larger than 1, so that
-/// each is one run of bytes: the byte offset of each in the result. Empty for any other kernel.
+/// each input is contiguous: the byte offset of each in the result. Empty for any other kernel.
 SmallVector<int64_t> getJoinedOffsets(KernelOp kernel);
 
 /// The earliest user of the results of `op`, by `place`, looking through aliases and

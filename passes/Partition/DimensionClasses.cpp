@@ -25,7 +25,7 @@ bool DimensionClasses::join(Node a, Node b, int64_t parts) {
   a = find(a);
   b = find(b);
   parts = std::max<int64_t>(parts, 1); // for an empty dimension
-  // If the parts of one cross those of the other, their only common unit is far larger.
+  // If neither unit divides the other, their only common unit is far larger.
   auto isCompatible = [&](int64_t own) { return own % parts == 0 || parts % own == 0; };
   if (!isCompatible(units[a]) || !isCompatible(units[b]))
     return false;
@@ -163,7 +163,7 @@ bool DimensionClasses::alignRows(Node node, int64_t elements, int64_t maxPercent
   return true;
 }
 
-/// Aligns the contracted and kept dimensions of parameters in products, and thereby all tensors
+/// Aligns the contracted and kept dimensions of parameters in products. This aligns all tensors
 /// with such a dimension: activations and gradients.
 void DimensionClasses::alignProducts(func::FuncOp function, const RowAlignment &alignment) {
   DenseSet<Value> weights;

@@ -80,9 +80,9 @@ bool Resolution::sharesSum(Operation *op) const {
   });
 }
 
-/// Follows a value through its only users while they are linear in it alone, to the smallest tensor
-/// over which a sum over devices can be taken: the gradient of keys that were repeated for several
-/// heads is added up over these first. Returns its part of the value's elements.
+/// Follows a value through single users that are linear in it, to the smallest tensor to which the
+/// sum over devices can be applied: the gradient of keys that were repeated for several heads is
+/// added up over these first. Returns its part of the value's elements.
 double Resolution::laterSumOf(Value result) {
   constexpr int kMaxOps = 8;
   auto elementsOf = [](Value value) {

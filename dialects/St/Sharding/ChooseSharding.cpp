@@ -129,7 +129,7 @@ std::optional<OpSharding> mlir::st::passOn(Operation *op, const ShardingRule &ru
 }
 
 /// `how` with an axis where a tensor has it, if the op can be computed so. A factor whose elements
-/// move gets all its axes in one step, because it is split into single elements or not split.
+/// move gets all its axes in one step: it is split into single elements or not at all.
 static std::optional<OpSharding> follow(const ShardingRule &rule, const OpSharding &how,
                                         const TensorFactors &tensor, const TensorSharding &sharding,
                                         Axis axis, const MeshAxes &axes) {

@@ -51,7 +51,7 @@ public:
       unify(a, dim, b, dim);
   }
 
-  /// Unifies all of `nodes` with those of `others`, unless one is another loop of the same space.
+  /// Unifies `nodes` with `others`, unless one of them is another loop of the same space.
   void unifyUnrelated(ArrayRef<int> nodes, ArrayRef<int> others) {
     auto isAnother = [&](auto pair) {
       const int loop = find(std::get<0>(pair));

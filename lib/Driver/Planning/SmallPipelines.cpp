@@ -188,8 +188,8 @@ absl::Status SimulatedPrograms::matchTotal(const ::st::Layout &layout,
   return absl::OkStatus();
 }
 
-/// Finds the contention with which each kind of task takes as long in the play of a small pipeline,
-/// composed like the layout that it represents, as in its simulation.
+/// Finds the contention that gives each kind of task the same time in the composition of a small
+/// pipeline as in its simulation.
 absl::StatusOr<Contention>
 SimulatedPrograms::compareWithPipeline(const ::st::Layout &layout, const Program &program,
                                        ::st::SimulatedPipeline pipeline,

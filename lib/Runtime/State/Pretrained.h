@@ -2,7 +2,7 @@
 //
 //   model.safetensors                  the weights, or
 //   model.safetensors.index.json       which file of several holds which tensor
-//   config.json                        where it is there, it has to be the same architecture
+//   config.json                        if present, it must describe the same architecture
 //
 // A tensor may lack the name of the model's base ("bert.", "transformer.",
 // "model.", "vit.") or call a norm's scale and shift "gamma" and "beta", as older

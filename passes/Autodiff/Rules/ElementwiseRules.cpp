@@ -52,7 +52,8 @@ static void divideRule(DivOp op, Value ct, Gradients &g) {
   g.add(op.getRhs(), [&] { return g.emit.neg(g.emit.mul(quotient, op.getResult())); });
 }
 
-/// The selected one of two complex numbers gets the cotangent `ct`; equal ones each get half of it.
+/// The selected one of two complex numbers gets the cotangent `ct`; equal operands each get half of
+/// it.
 static void complexExtremumCotangents(Value lhs, Value rhs, Value result, Value ct, Gradients &g) {
   Emitter &emit = g.emit;
   auto isResult = [&](Value x) { return emit.compare(ComparisonDirection::EQ, x, result); };

@@ -30,8 +30,8 @@ public:
   TaskOp getTask() const { return task; }
   /// The blocks of the task's ops (`st.block`), ascending.
   ArrayRef<int64_t> getBlocks() const { return blocks; }
-  /// The block of an op: its own, else that of its operands or, if these are storage, of its first
-  /// user. A gather belongs to the block that uses it. `op` must have a result.
+  /// The block of an op: the op's own block, else that of its operands or, if these are storage, of
+  /// its first user. A gather belongs to the block that uses it. `op` must have a result.
   int64_t getBlock(Operation *op) const { return blockOf.lookup(op); }
   bool isActivation(Value value) const { return sources->isActivation(value); }
   /// Returns true if a later block reads a value.

@@ -1,8 +1,8 @@
 // A sequence that devices share is split in every tensor along its positions, by propagation. Only
 // the products between positions need a decision: scores multiply queries with keys, and the
 // context multiplies probabilities with values. Both operands have the axis, in different
-// dimensions, and one of them must move. The constraints of this file say which, and where: keys
-// and values move before they are repeated for the heads of a group.
+// dimensions, and one of them must move. The constraints of this file determine which, and where:
+// keys and values move before they are repeated for the heads of a group.
 
 #include "passes/Partition/Config/ConstrainAttention.h"
 #include "dialects/St/IR/ShardingUtils.h"
@@ -253,7 +253,7 @@ void AttentionConstraints::moveBack(Value value, const TensorSharding &sharding,
 // Products
 //===----------------------------------------------------------------------===//
 
-/// The last batching factor, if the axis fits on it beside the shards.
+/// The last batching factor, if it can be split over the axis in addition to the shards.
 std::optional<int64_t> AttentionConstraints::findHeads(const ShardingRule &rule) {
   std::optional<int64_t> last;
   for (ArrayRef<int64_t> dim : rule.operands[0])

@@ -199,7 +199,7 @@ static void addOnce(std::vector<std::string> &list, std::string text) {
     list.push_back(std::move(text));
 }
 
-/// Values summed over the micro-batches that do not vary along them, but lead to values that do.
+/// Sums over the micro-batches from which values that vary along them are computed.
 void Explainer::findStatistics() {
   DenseSet<Operation *> summed, looped;
   auto isSummed = [&](Operation &op) {

@@ -45,8 +45,8 @@ SmallVector<int64_t> mlir::st::splitEvenly(ArrayRef<double> costs, int64_t parts
   search([&](Total others, int64_t j, int64_t i) -> Total {
     return {std::max(others[0], sums[i] - sums[j]), 0, 0};
   });
-  // Among nearly even splits, choose the one that sends least, of these the most even one, and of
-  // these the one whose first runs are short: the first stages end last, and hold the most
+  // Among nearly even splits, choose the one that sends the fewest bytes; ties go to the most even
+  // split, then to the one whose first runs are short: the first stages end last, and hold the most
   // micro-batches.
   constexpr double slack = 1.05;
   double most = slack * best[parts][count][0];

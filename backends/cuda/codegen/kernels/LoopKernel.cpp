@@ -247,7 +247,7 @@ LogicalResult LoopKernel::emitRows(const Geometry &geometry) {
   Value row = emitter.add(emitter.mul(emitter.block(), perBlock),
                           emitter.div(emitter.thread(), geometry.sharers));
   Value rowExists = rows % perBlock == 0 ? Value() : emitter.less(row, rows);
-  // Threads without a row go along with the last one, so that all meet at shuffles and barriers.
+  // Threads without a row duplicate the last row, so that all reach shuffles and barriers.
   setPosition(groupsIn(kept), rowExists ? emitter.min(row, rows - 1) : row);
   for (size_t i = 0; i < levels.size(); ++i) {
     FailureOr<bool> hasNext = reduceLevel(pass, i);

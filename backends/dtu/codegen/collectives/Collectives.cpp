@@ -167,8 +167,8 @@ LogicalResult CollectiveEmitter::allReduce(st::AllReduceOp op, Tensors tensors) 
   return success();
 }
 
-/// An exchange requires all queues to meet, which other collectives do not, so it is used only for
-/// small data.
+/// An exchange must synchronise all queues, unlike other collectives, so it is used only for small
+/// data.
 bool CollectiveEmitter::isExchanged(ArrayAttr axes, int64_t bytes, int64_t slot) {
   int64_t size = table.getSize(axes);
   if (bytes > kExchangeBytes || size * slot > builder.machine.l2Bytes ||

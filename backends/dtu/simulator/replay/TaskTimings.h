@@ -1,5 +1,5 @@
 // Memoised task timings. A task splits the ranks of a device group into sets: ranks that exchange
-// messages or share a chip's memory must run together. Sets that do the same work on equal parts of
+// messages or share a chip's memory must run together. Sets with the same work on equal parts of
 // the machine take the same time, so the simulator runs one of them and reuses its timing.
 #pragma once
 

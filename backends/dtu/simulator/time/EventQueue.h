@@ -32,8 +32,8 @@ private:
   Key key() const { return Key(static_cast<uint64_t>(time)) << 64 | order; }
 };
 
-/// A heap in which each event has up to four events below it, which share a cache line. An event
-/// that is taken usually posts the next one of its instance, so its place stays free until then.
+/// A heap in which each event has up to four events below it, which share a cache line. The handler
+/// of a popped event usually posts the instance's next event, so the slot stays free until then.
 class EventQueue {
 public:
   bool empty() const { return events.size() == (isFirstTaken ? 1 : 0); }

@@ -25,7 +25,7 @@ struct ClassRows {
   /// An error if the program's inputs are none of these.
   static absl::StatusOr<ClassRows> of(const BatchSpec &spec);
 
-  /// Text tokens that fit beside the special ones of an encoder.
+  /// Number of text tokens that fit together with the special tokens of an encoder.
   int64_t room(bool isPair) const {
     return isEncoder ? sequence - (isPair ? kPairOverhead : kPairOverhead - 1) : sequence;
   }

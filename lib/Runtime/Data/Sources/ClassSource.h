@@ -23,8 +23,8 @@ bool classifiesText(const BatchSpec &spec);
 absl::StatusOr<std::unique_ptr<BatchSource>> createJsonLinesClasses(const std::string &path,
                                                                     const BatchSpec &spec);
 
-/// Texts that a model can learn: half of the tokens of a text are of those that belong to its class
-/// (token t belongs to class t modulo the number of classes); a token's class is the one it belongs
+/// Texts that a model can learn: half of the tokens of a text belong to its class (token t
+/// belongs to class t modulo the number of classes); a token's class is the one it belongs
 /// to.
 absl::StatusOr<std::unique_ptr<BatchSource>> createSyntheticClasses(const BatchSpec &spec);
 
