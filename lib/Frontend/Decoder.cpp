@@ -22,7 +22,7 @@ public:
   Value tokenClassLoss(Value x);
 
 private:
-  /// The last token of each text, [B, H]: those behind it are padding.
+  /// The last token of each text, [B, H]; the tokens after it are padding.
   Value lastToken(Value x);
   /// Values that the branches of all blocks read.
   struct Shared {

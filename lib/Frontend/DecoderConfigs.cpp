@@ -160,13 +160,13 @@ static void readKeyValueHeads(ConfigReader &reader, ModelConfig &config, int64_t
                        Twine(config.keyValueHeadCount));
 }
 
-/// Reads what Llama and the families with its blocks have in common. `heads` is the default number
-/// of key and value heads; 0 stands for the number of query heads.
+/// Reads the keys that Llama and the families with its blocks have in common. `heads` is the
+/// default number of key and value heads; 0 means the number of query heads.
 static void readLlamaBlocks(ConfigReader &reader, ModelConfig &config, const DecoderSizes &sizes,
                             int64_t heads = 0) {
   readSizes(reader, config, sizes);
   readKeyValueHeads(reader, config, heads == 0 ? config.headCount : heads);
-  // 0 stands for the size derived from others.
+  // 0 means the size derived from others.
   config.headSize = reader.sizeOrNull("head_dim", 0);
   config.intermediateSize = reader.size("intermediate_size", sizes.intermediate);
   config.paddingToken = readPaddingToken(reader, config.vocabSize, std::nullopt);
@@ -403,7 +403,7 @@ static void readMegatronBlocks(ConfigReader &reader, ModelConfig &config) {
     reader.unexpected("normalization", "\"LayerNorm\" or \"RMSNorm\"");
   config.storesNormsLessOne = reader.boolean("apply_layernorm_1p", false);
   config.normalizesHeads = reader.boolean("qk_layernorm", false);
-  // 0 stands for the size derived from others.
+  // 0 means the size derived from others.
   config.headSize = reader.sizeOrNull("kv_channels", 0);
   config.keyValueHeadCount = reader.sizeOrNull("num_query_groups", config.headCount);
   if (config.headCount % config.keyValueHeadCount != 0)

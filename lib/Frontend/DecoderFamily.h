@@ -34,7 +34,7 @@ struct DecoderFamily {
   Norm norm = Norm::Layer;
   Projections projections = Projections::Separate;
   WeightLayout layout = WeightLayout::OutIn;
-  /// True if heads of queries and keys have norms of their own.
+  /// True if heads of queries and keys have separate norms.
   bool normalizesHeads = false;
   bool hasRotaryPositions = false;
   /// True if embeddings are multiplied by the root of their size.

@@ -26,7 +26,7 @@ struct EncoderFamily {
   /// the padding token's number. Padding tokens have the row of their number.
   bool countsPositions = false;
   TokenTypes tokenTypes = TokenTypes::Given;
-  /// True if dropout follows the product behind attention.
+  /// True if dropout follows attention's output product.
   bool dropsAttentionOutput = true;
 
   /// The scope of the model, and the prefix of the parameters of embeddings and pooler.

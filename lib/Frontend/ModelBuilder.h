@@ -1,4 +1,4 @@
-//===- ModelBuilder.h - The layers that models are made of ------*- C++ -*-===//
+//===- ModelBuilder.h - The layers of models ------*- C++ -*-===//
 
 #ifndef ST_LIB_FRONTEND_MODELBUILDER_H
 #define ST_LIB_FRONTEND_MODELBUILDER_H
@@ -76,7 +76,7 @@ public:
   /// A weight that tensor shards replicate.
   Value unshardedWeight(const Twine &name, ArrayRef<int64_t> shape);
   /// The weights `<name>` [...] of `count` equal parts of the model, stacked: [count, ...]. In
-  /// checkpoints they are tensors of their own, and the number of the part replaces the `*` in
+  /// checkpoints they are separate tensors, and the number of the part replaces the `*` in
   /// `name`.
   Value stackedWeight(const Twine &name, int64_t count, ArrayRef<int64_t> shape,
                       std::optional<double> standardDeviation = std::nullopt);

@@ -150,7 +150,7 @@ std::optional<int64_t> mlir::st::readPaddingToken(ConfigReader &reader, int64_t 
   return std::nullopt;
 }
 
-/// The dropout of heads that classify; a null stands for the default.
+/// The dropout of classification heads; null means the default.
 static double readClassDropout(ConfigReader &reader, double fallback) {
   const llvm::json::Value *value = reader.object().get("classifier_dropout");
   return value && value->getAsNull() ? fallback

@@ -177,7 +177,7 @@ struct ModelConfig {
   int64_t typeVocabSize = 0;
   /// The token whose row of the embeddings starts as zero and gets no gradient from lookups.
   std::optional<int64_t> paddingToken;
-  /// The token behind the end of a text that is shorter than its row; unset if there is none.
+  /// The token that pads a text shorter than its row; unset if there is none.
   std::optional<int64_t> fillToken;
   Activation activation = Activation::Gelu;
   double embeddingDropout = 0.0;

@@ -14,10 +14,10 @@
 namespace st {
 
 /// Writes a temporary file in the target's folder and renames it over the target on commit(). A
-/// reader therefore sees the old content or the complete new one, and a failed run leaves nothing
-/// behind. A target that exists and is not a regular file (a pipe, /dev/null, /dev/stdout) is
-/// written in place; a pipe without a reader is an error, not a wait. Errors name the target and
-/// the operating system's reason.
+/// reader therefore sees the old content or the complete new one, and a failed run leaves no file.
+/// A target that exists and is not a regular file (a pipe, /dev/null, /dev/stdout) is written in
+/// place; a pipe without a reader is an error, not a wait. Errors name the target and the operating
+/// system's reason.
 class AtomicFile {
 public:
   /// `mode` is the permission of the new file before the umask.

@@ -214,7 +214,7 @@ BlockArgument AdapterBuilder::addParameter(Signature &signature, const Target &t
                                   target.weight.getLoc());
 }
 
-/// The seed and the step, an argument that models with dropout of their own have.
+/// The seed and the step: an argument that models with dropout already have.
 Value AdapterBuilder::getKey(Signature &signature) {
   auto type = RankedTensorType::get({2}, builder.getIntegerType(32, /*isSigned=*/false));
   for (BlockArgument argument : function.getArguments())

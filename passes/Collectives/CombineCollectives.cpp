@@ -62,7 +62,7 @@ static Between findBetween(const Bucket &bucket) {
   return between;
 }
 
-/// Combines a bucket at the position of its last collective, moving users behind it, or of its
+/// Combines a bucket at the position of its last collective, moving users after it, or of its
 /// first, moving producers before it: whichever moves less. Weights are thus gathered at their
 /// first use, and gradients are summed once the last is known; other ops stay in place.
 static void combine(Bucket &bucket) {

@@ -160,7 +160,7 @@ absl::StatusOr<FolderChoices> PlanTool::folderChoices() const {
   return choices;
 }
 
-/// Models of layers that differ have no smaller or larger version with the same proportions.
+/// Models with different layers have no smaller or larger version with the same proportions.
 absl::Status PlanTool::checkLayers(const PlanInput &input) const {
   const char *why = input.model.layersUnlike()
                         ? "its layers differ in their experts, or in what they train"

@@ -29,7 +29,7 @@ struct ReshardStep {
   /// or).
   bool keepsCopies = false;
   /// Of a permutation: source and target positions along the axes, the first axis major. Every
-  /// position is a source once and a target once.
+  /// position is a source exactly once and a target exactly once.
   SmallVector<int64_t, 0> pairs;
   /// Elements that a device holds before and after the step.
   int64_t elementsBefore = 0, elementsAfter = 0;

@@ -7,8 +7,9 @@
 // multiply zeros. So a loop over the columns of some rows, or over the rows of some columns, needs
 // to visit the band only.
 //
-// Where devices share the rows in turn, row i of a device is row `n * i + d` of all, and d is known
-// at run time only. Its band has steps of n columns a row, and holds for every d.
+// If rows are distributed over devices round-robin, row i of a device is row `n * i + d` of all
+// rows, and d is known only at run time. The band then moves by n columns per row, and is valid for
+// every d.
 #pragma once
 
 #include "dialects/StableHLO/StableHLOOps.h"

@@ -189,7 +189,7 @@ absl::StatusOr<Message> TcpCommunicator::take(int64_t process, int channel,
     const Clock::time_point begin = Clock::now();
     const Clock::duration patience = deadlineAfter(options.watchdogSeconds) - begin;
     while (inbox.messages.empty()) {
-      // A long message takes time, and so does a message behind it.
+      // A long message takes time, and delays the next one.
       const Clock::time_point end =
           (connection.isComing ? std::max(begin, connection.heard) : begin) + patience;
       const Clock::time_point now = Clock::now();

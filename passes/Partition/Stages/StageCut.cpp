@@ -17,8 +17,8 @@ SmallVector<int64_t> mlir::st::splitEvenly(ArrayRef<double> costs, int64_t parts
   int64_t count = costs.size();
   parts = std::min(parts, count);
   SmallVector<double> sums(count + 1, 0), cuts(count + 1, 0);
-  // Sums and squares of integers are exact, so that splits into equal runs compare equal in
-  // whatever order the runs are.
+  // Sums and squares of integers are exact, so that splits into equal runs compare equal for any
+  // order of the runs.
   constexpr double units = 1 << 26; // the square of all of them is below 2^53
   const double all = std::accumulate(costs.begin(), costs.end(), 0.0),
                unit = all > 0 ? all / units : 1;

@@ -140,7 +140,7 @@ class Case:
             if dtype in dtypes:
                 with jax.enable_x64(dtype == np.float64):
                     worst.append(self.run_at(folder, op, dtype))
-        # Hundreds of cases would leave gigabytes of compiled computations behind.
+        # The compiled computations of hundreds of cases would take gigabytes.
         jax.clear_caches()
         return " ".join(f"{error:.0e}" for error in worst)
 

@@ -232,7 +232,7 @@ def what_if(folder):
         st.expect(fields(prediction, "Prediction", "picoseconds") == [asked[what]], f"{what}: {asked[what]}")
         checked += 1
     st.expect(checked >= 2, f"{checked} of {asked}")
-    # A page made from code lacks the plan's data, and says so.
+    # A page written by other code lacks the plan's data, and the error states it.
     again = folder / "again.html"
     st.check_run([*st.COMPILE, code, "--compile-from=dtu", "-o", folder / "again.bin", f"--report={again}"])
     st.expect("not known of a program that was compiled from code" in Page(again).text, "memory over time from code")

@@ -65,7 +65,7 @@ FailureOr<const KernelLibrary::Entry *> KernelLibrary::get(st::KernelOp kernel,
 }
 
 /// Records the kernel's work as attributes of the function. A gather reads as many elements as it
-/// writes, whatever the size of its operand.
+/// writes, for any size of its operand.
 static void describeWork(st::KernelOp kernel, gpu::GPUFuncOp function) {
   auto bytesOf = [](ValueRange values) {
     double bytes = 0;

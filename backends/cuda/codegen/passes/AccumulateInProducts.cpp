@@ -73,7 +73,7 @@ void AccumulateInProducts::visit(TaskOp task) {
 }
 
 void AccumulateInProducts::runOnOperation() {
-  // Sums whose order is fixed have a form of their own.
+  // Sums whose order is fixed have a separate form.
   if (getOperation()->hasAttr(kExactSumsAttr))
     return;
   for (auto program : getOperation().getOps<ProgramOp>())

@@ -37,7 +37,7 @@ struct Ways {
 };
 
 /// Runs commands that validateExecutable has checked. Commands between exchanges, messages and host
-/// waits become a graph when they run for the second time; if a graph cannot be made, they are
+/// waits become a graph when they run for the second time; if they cannot be captured, they are
 /// submitted one by one.
 class CommandRunner {
 public:
@@ -76,7 +76,7 @@ private:
   absl::Status runTogether(const Commands &commands, int begin, int end, int64_t count);
   /// The same, measured by the rank's timer if there is one.
   absl::Status runTimed(const Commands &commands, int begin, int end, int64_t count);
-  /// Marks the recording as refused if it cannot be made.
+  /// Marks the recording as refused if the capture fails.
   template <class RunAll> void record(Rank::Recording &recording, int64_t count, RunAll runAll);
   bool runsBody(const proto::CudaCommand &command) const;
   /// Returns true if the previous step's update already wrote a command's results.

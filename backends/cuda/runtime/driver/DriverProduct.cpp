@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kNotSupported = 15; // CUBLAS_STATUS_NOT_SUPPORTED
 constexpr int kMaxTried = 8;      // algorithms per product
-/// A later candidate must take less than this fraction of the best time, so that clock noise
-/// decides nothing.
+/// A later candidate must take less than this fraction of the best time, so that clock noise does
+/// not decide.
 constexpr double kWorthwhile = 0.98;
 
 absl::Status check(int result, const char *what) {

@@ -73,7 +73,7 @@ private:
 };
 } // namespace
 
-/// The column blocks that some row of an item needs. All workers have the same: they load together.
+/// The column blocks that some row of an item needs, the same for all workers: they load together.
 AttentionCode::Blocks AttentionKernel::blocksOf(StreamBuilder &stream, const Expr &item) const {
   const TileDigit &rows = digits.back();
   Expr first = isMasked() ? stream.index(item, 1, rows.count, rows.tile) : Expr(0);

@@ -77,7 +77,7 @@ StreamedKernel::StreamedKernel(ProgramBuilder &builder, const FusedAttention &fu
     band = ofParallel;
 }
 
-/// The blocks that some worker needs for an item. All workers have the same: they load together.
+/// The blocks that some worker needs for an item, the same for all workers: they load together.
 AttentionCode::Blocks StreamedKernel::sharedBlocks(StreamBuilder &stream, const Expr &item) const {
   const TileDigit &rows = digits.back();
   Expr first = band.isAll() ? Expr(0) : stream.index(item, 1, rows.count, rows.tile);

@@ -38,7 +38,7 @@ void CollectiveEmitter::choosePieces(Operation *op, MutableArrayRef<Tensor> tens
   for (const Tensor &t : tensors)
     ring.bytes += partBytes(t);
   ring.steps = size - 1;
-  // A reducing receive reads as well; the own part is first copied to its destination.
+  // A reducing receive reads as well; the local part is first copied to its destination.
   if (isa<st::ReduceScatterOp>(op))
     ring.written = ring.loaded = 2;
   int64_t pieces = rings.piecesOf(hopOf(axes, 1, size), ring);
@@ -249,7 +249,7 @@ void CollectiveEmitter::ringReduce(st::AllReduceOp op, Tensors tensors) {
 
 // ---- all-gather, reduce-scatter -----------------------------------------------------------------
 
-/// n - 1 steps: the own part is sent first, then each received part is passed on. Meanwhile the
+/// n - 1 steps: the local part is sent first, then each received part is passed on. Meanwhile the
 /// leader's queues copy the own part to its place.
 LogicalResult CollectiveEmitter::allGather(st::AllGatherOp op, Tensors tensors) {
   int64_t size = table.getSize(op.getAxes()), dim = op.getDim();

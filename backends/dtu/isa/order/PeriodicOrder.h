@@ -44,8 +44,8 @@ private:
     std::vector<int64_t> counts;     ///< monotonic counters
     std::vector<VectorClock> clocks; ///< of the instances, then of signals
   };
-  /// The increase of times in a repetition. A clock that is less than `lag` behind the time of an
-  /// instance moves with it; truncating clocks at a lag does not change what follows.
+  /// The increase of times in a repetition. A clock that lags the time of an instance by less than
+  /// `lag` moves with it; truncating clocks at that lag does not change later decisions.
   struct Gain {
     std::vector<int64_t> times, lags;
   };

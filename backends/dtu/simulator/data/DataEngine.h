@@ -35,7 +35,7 @@ public:
   /// touched byte.
   bool allocate(int64_t size, Pages pages = Pages::Large);
   void reset();
-  /// Takes a range of pages from the host. Other threads may read and write them meanwhile.
+  /// Takes a range of pages from the host. Other threads may read and write them concurrently.
   static void touch(uint8_t *begin, int64_t size);
 
   uint8_t *data = nullptr;

@@ -441,7 +441,7 @@ void CompiledRunBuilder::setLogging() {
 //===----------------------------------------------------------------------===//
 
 static bool isAccepted(StringRef accepted, StringRef value) {
-  // Some versions print integers as 1.0. An empty list is as good as None.
+  // Some versions print integers as 1.0. An empty list counts as None.
   value.consume_back(".0");
   if (value.empty())
     value = "None";

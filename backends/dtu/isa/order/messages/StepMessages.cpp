@@ -22,7 +22,7 @@ constexpr int64_t kFullWork = 100'000'000;
 using Route = std::tuple<int64_t, int64_t, int64_t>; ///< source, destination, channel
 
 /// Walks the schedules of all groups with task summaries. Reaching the end is a proof; stopping
-/// earlier decides nothing.
+/// earlier proves nothing.
 class GroupWalk {
 public:
   /// For each schedule entry of a group, its summary.
