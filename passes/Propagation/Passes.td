@@ -63,7 +63,7 @@ def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
     - Constraints: spatial axes propagate from the seeds forward and backward to a fixpoint, first
       through ops that only pass elements on, then through the others. Updates of donated state have
       the state's sharding.
-    - Resolution: in program order, each op takes the implementation of least total cost over all
+    - Resolution: in program order, each op takes the implementation of lowest total cost over all
       micro-batches. The cost includes resharding its operands from their shardings, and its results
       to the required shardings. Weights do not move, nor do rows of the batch between replicas.
       Partial sums are reduced at their uses, except that sums of partial sums are added first.
