@@ -321,7 +321,7 @@ LogicalResult GroupBuilder::addConstants() {
     if (!offset || !data)
       return program.emitOpError("expects ")
              << source.constants << " to be dictionaries of offset and data";
-    // The next constant has the offset of one without elements.
+    // A constant without elements shares the next constant's offset.
     if (data.empty())
       continue;
     // Several tasks may read one constant.

@@ -193,7 +193,7 @@ std::string memory(const StepFigures &figures) {
   const StepFigures::MemoryChart &chart = figures.memory;
   std::string out;
   if (chart.steps.empty()) {
-    out = htmlNote("The memory over time is not known of a program that was compiled from code "
+    out = htmlNote("The memory over time is unknown for a program compiled from code "
                    "(--compile-from=dtu).");
   } else {
     out = absl::StrCat("<h3>", escapeHtml(chart.name),
@@ -313,7 +313,7 @@ std::string criticalPath(const StepFigures &figures) {
                     }))});
   }
   if (rest > 0)
-    rows.push_back({textCell(absl::StrCat(longest.size() - kMaxPieces, " shorter ones")),
+    rows.push_back({textCell(absl::StrCat(longest.size() - kMaxPieces, " shorter pieces")),
                     textCell(""), textCell(""), timeCell(rest), shareCell(ofStep(figures, rest)),
                     textCell("")});
   return htmlSection(

@@ -17,16 +17,16 @@ using namespace mlir::st;
 /// messages) is a twentieth of its time. A larger bucket saves little and waits longer for its last
 /// tensor. At most the bucket size of PyTorch's DistributedDataParallel.
 static int64_t getBucketBytes(Operation *op, const MeshAxes &axes) {
-  constexpr double most = 25 << 20, share = 1.0 / 20;
+  constexpr double maximum = 25 << 20, share = 1.0 / 20;
   auto time = [&](double bytes) {
     return axes.costs()
         .collective(kindOfCollective(op), bytes, groupOfCollective(op, axes))
         .total();
   };
-  const double fixed = time(0), ofBytes = time(most) - fixed;
+  const double fixed = time(0), ofBytes = time(maximum) - fixed;
   const double worthIt =
       ofBytes > 0 ? (1 / share - 1) * fixed / ofBytes : 1; // of one rank: nothing
-  return static_cast<int64_t>(most * std::min(1.0, worthIt));
+  return static_cast<int64_t>(maximum * std::min(1.0, worthIt));
 }
 
 namespace {
@@ -113,10 +113,10 @@ struct CombineCollectives : mlir::st::impl::CombineCollectivesBase<CombineCollec
     if (bucketBytes >= 0)
       given = bucketBytes;
     MeshAxes axes(getMesh(module));
-    auto most = [&](Operation *op) { return given ? *given : getBucketBytes(op, axes); };
+    auto maximum = [&](Operation *op) { return given ? *given : getBucketBytes(op, axes); };
     for (auto program : module.getOps<ProgramOp>())
       for (auto task : program.getOps<TaskOp>())
-        for (Bucket &bucket : fillBuckets(task.getBody().front(), most))
+        for (Bucket &bucket : fillBuckets(task.getBody().front(), maximum))
           if (bucket.size() > 1) {
             combine(bucket);
             combined += bucket.size() - 1;

@@ -263,7 +263,7 @@ int64_t Weigher::choose(Operation *collective, ArrayRef<Product> products) const
   double free = 1 - std::max(0.0, share + links.memoryShare - 1);
   int64_t best = 1;
   // Gains below a tenth of the collective are within the error of the times.
-  double most = links.time / 10;
+  double maximum = links.time / 10;
   for (int64_t count : {2, 4, 8}) {
     if (llvm::any_of(products,
                      [&](const Product &product) { return !product.isWorthCutting(count); }))
@@ -271,8 +271,8 @@ int64_t Weigher::choose(Operation *collective, ArrayRef<Product> products) const
     auto others = static_cast<double>(count - 1);
     double gain =
         others / static_cast<double>(count) * std::min(links.time, device) * free - others * fixed;
-    if (gain > most) {
-      most = gain;
+    if (gain > maximum) {
+      maximum = gain;
       best = count;
     }
   }

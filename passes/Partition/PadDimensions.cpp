@@ -114,9 +114,9 @@ Value Padder::identity(Location loc, RankedTensorType type, ReductionKind kind) 
     } else {
       unsigned width = integer.getWidth();
       bool isUnsigned = integer.isUnsigned() || width == 1;
-      APInt least = isUnsigned ? APInt::getMinValue(width) : APInt::getSignedMinValue(width);
+      APInt minimum = isUnsigned ? APInt::getMinValue(width) : APInt::getSignedMinValue(width);
       APInt largest = isUnsigned ? APInt::getMaxValue(width) : APInt::getSignedMaxValue(width);
-      value = builder.getIntegerAttr(element, isMax ? least : largest);
+      value = builder.getIntegerAttr(element, isMax ? minimum : largest);
     }
   }
   return hlo::ConstantOp::create(builder, loc, SplatElementsAttr::get(type, value));

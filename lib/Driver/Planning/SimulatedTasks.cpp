@@ -85,9 +85,9 @@ static std::optional<MessageTimes> latestMessage(const ::st::proto::Group &from,
       }
   if (latest.empty())
     return std::nullopt;
-  auto least = llvm::min_element(
+  auto minimum = llvm::min_element(
       latest, [](const auto &a, const auto &b) { return a.second.lag() < b.second.lag(); });
-  return least->second;
+  return minimum->second;
 }
 
 absl::StatusOr<std::unique_ptr<::st::Executable>>

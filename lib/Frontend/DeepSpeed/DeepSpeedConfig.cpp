@@ -264,8 +264,8 @@ absl::Status ConfigReader::takeUpdate() {
     run.learningRate = *rate;
   if (std::optional<double> peak = number("scheduler.params.warmup_max_lr"))
     run.learningRate = *peak;
-  if (std::optional<double> least = number("scheduler.params.warmup_min_lr"))
-    run.minLearningRate = *least;
+  if (std::optional<double> minimum = number("scheduler.params.warmup_min_lr"))
+    run.minLearningRate = *minimum;
   if (std::optional<int64_t> steps = integer("scheduler.params.warmup_num_steps"))
     run.warmupIterations = *steps;
   if (std::optional<int64_t> steps = integer("scheduler.params.total_num_steps"))

@@ -89,12 +89,12 @@ void Level::takeBest(ZeroSpace &space, bool powersAlone) const {
         step.fit == Fit::Fits && (!powersAlone || (microBatch & (microBatch - 1)) == 0);
     return counts ? static_cast<double>(microBatch) / inStepMs(step) : 0.0;
   };
-  double most = 0;
+  double maximum = 0;
   for (const auto &[microBatch, step] : composed)
-    most = std::max(most, rateOf(microBatch, step));
+    maximum = std::max(maximum, rateOf(microBatch, step));
   for (const auto &[microBatch, step] : composed) {
     const double rate = rateOf(microBatch, step);
-    if (rate <= 0 || rate < most * (1 - kPlateau))
+    if (rate <= 0 || rate < maximum * (1 - kPlateau))
       continue;
     space.best = layout;
     space.best.microBatch = microBatch;

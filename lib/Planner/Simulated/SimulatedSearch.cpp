@@ -163,15 +163,15 @@ bool SimulatedSearcher::isPromising(double estimated, Candidate &candidate) cons
         candidate.boundMs, result.composed);
     return false;
   }
-  const double least = estimated * minShare;
-  if (result.composed < explored || fastest.size() < effort.simulated || least <= *fastest.rbegin())
+  const double minimum = estimated * minShare;
+  if (result.composed < explored || fastest.size() < effort.simulated || minimum <= *fastest.rbegin())
     return true;
   const auto samples = static_cast<double>(candidate.layout.globalBatch());
   candidate.fate = Candidate::Bounded;
   candidate.reason = absl::StrFormat(
       "takes at least %.4g ms: its estimate is %.4g ms, and no composed layout took less than "
       "%.2f times its estimate",
-      least * samples, estimated * samples, minShare);
+      minimum * samples, estimated * samples, minShare);
   return false;
 }
 
@@ -244,7 +244,7 @@ void SimulatedSearcher::judge() {
         return result.candidates[a].msPerSample() < result.candidates[b].msPerSample();
       });
   const Candidate &best = result.candidates[*result.best];
-  double least = std::numeric_limits<double>::infinity();
+  double minimum = std::numeric_limits<double>::infinity();
   for (size_t i : fitting()) {
     Candidate &candidate = result.candidates[i];
     // A composition faster than the simulated best is within the model's error.
@@ -252,9 +252,9 @@ void SimulatedSearcher::judge() {
       candidate.reason =
           absl::StrFormat("takes %.4g ms, %+.1f %% a sample against the best", candidate.ms,
                           (candidate.msPerSample() / best.msPerSample() - 1) * 100);
-    if (candidate.msPerSample() < best.msPerSample() || candidate.bytes >= least)
+    if (candidate.msPerSample() < best.msPerSample() || candidate.bytes >= minimum)
       continue;
-    least = candidate.bytes;
+    minimum = candidate.bytes;
     candidate.fate = Candidate::OnFront;
     result.front.push_back(i);
   }

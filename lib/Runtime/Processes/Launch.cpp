@@ -13,12 +13,12 @@ namespace {
 constexpr absl::string_view kMpirun = "mpirun", kSrun = "srun", kVariables = "RANK and WORLD_SIZE";
 
 /// Reads a number that a launcher set in the environment.
-absl::Status readNumber(const char *name, int64_t least, int64_t most, int64_t &number) {
+absl::Status readNumber(const char *name, int64_t minimum, int64_t maximum, int64_t &number) {
   const char *text = std::getenv(name);
-  if (text && absl::SimpleAtoi(text, &number) && number >= least && number <= most)
+  if (text && absl::SimpleAtoi(text, &number) && number >= minimum && number <= maximum)
     return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("expected an integer from ", least, " to ", most, " in the environment's ", name,
+      absl::StrCat("expected an integer from ", minimum, " to ", maximum, " in the environment's ", name,
                    ", ", text ? absl::StrCat("found \"", text, "\"") : "which is not set"));
 }
 

@@ -66,7 +66,7 @@ private:
   absl::Status error(absl::string_view message) const {
     return invalid(absl::StrCat("task \"", task.name(), "\", command ", number, ": ", message));
   }
-  absl::Status checkEntry(int64_t entry, int64_t least, int64_t end) const;
+  absl::Status checkEntry(int64_t entry, int64_t minimum, int64_t end) const;
   /// Checks a message to or from the rank of an entry; the rank may be -1.
   absl::Status checkChannel(int64_t entry, int64_t channel) const;
   absl::Status checkPlace(absl::string_view what, const proto::CudaPlace &place,
@@ -96,12 +96,12 @@ private:
   }
 };
 
-/// Checks that the entry of each rank's table is at least `least` and below `end`.
-absl::Status TaskValidator::checkEntry(int64_t entry, int64_t least, int64_t end) const {
+/// Checks that the entry of each rank's table is at least `minimum` and below `end`.
+absl::Status TaskValidator::checkEntry(int64_t entry, int64_t minimum, int64_t end) const {
   if (entry < 0 || entry >= group.table_size())
     return error(absl::StrCat("entry ", entry, " of a rank table of ", group.table_size()));
   for (int rank = 0; rank < group.device_ids_size(); ++rank)
-    if (int64_t value = tableEntry(rank, entry); value < least || value >= end)
+    if (int64_t value = tableEntry(rank, entry); value < minimum || value >= end)
       return error(absl::StrCat("entry ", entry, " of the rank table is ", value));
   return absl::OkStatus();
 }

@@ -161,9 +161,9 @@ static void saturate(Emitter &emit, hlo::ConvertOp op, IntegerType to) {
     return;
   const unsigned width = to.getWidth();
   const bool isSigned = !to.isUnsigned();
-  const double least = isSigned ? -static_cast<double>(1 << (width - 1)) : 0;
-  const double most = static_cast<double>((1 << (isSigned ? width - 1 : width)) - 1);
-  op.setOperand(emit.clamp(emit.splatLike(x, least), x, emit.splatLike(x, most)));
+  const double minimum = isSigned ? -static_cast<double>(1 << (width - 1)) : 0;
+  const double maximum = static_cast<double>((1 << (isSigned ? width - 1 : width)) - 1);
+  op.setOperand(emit.clamp(emit.splatLike(x, minimum), x, emit.splatLike(x, maximum)));
 }
 
 /// Returns true if the results are among the numbers that the op gets.

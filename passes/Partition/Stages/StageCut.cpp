@@ -49,10 +49,10 @@ SmallVector<int64_t> mlir::st::splitEvenly(ArrayRef<double> costs, int64_t parts
   // split, then to the one whose first runs are short: the first stages end last, and hold the most
   // micro-batches.
   constexpr double slack = 1.05;
-  double most = slack * best[parts][count][0];
+  double maximum = slack * best[parts][count][0];
   search([&](Total others, int64_t j, int64_t i) -> Total {
     double cost = sums[i] - sums[j];
-    if (cost > most)
+    if (cost > maximum)
       return {infinity, infinity, infinity};
     return {others[0] + cuts[j], others[1] + cost * cost, others[2] + sums[j]};
   });
@@ -95,15 +95,15 @@ static SmallVector<double> boundaryBytes(ArrayRef<Operation *> ops, ArrayRef<int
 
 /// If there are too many ops to try all splits, groups ops into runs that stay together: between
 /// the best splits of equally long stretches.
-static SmallVector<int64_t> joinOps(ArrayRef<Operation *> ops, int64_t most) {
+static SmallVector<int64_t> joinOps(ArrayRef<Operation *> ops, int64_t maximum) {
   auto count = static_cast<int64_t>(ops.size());
   auto all = llvm::to_vector(llvm::seq<int64_t>(0, count));
-  if (count <= most)
+  if (count <= maximum)
     return all;
   SmallVector<double> cuts = boundaryBytes(ops, all, count);
   SmallVector<int64_t> runOf(count, 0);
-  for (int64_t piece = 1; piece < most; ++piece) {
-    auto from = cuts.begin() + piece * count / most, to = cuts.begin() + (piece + 1) * count / most;
+  for (int64_t piece = 1; piece < maximum; ++piece) {
+    auto from = cuts.begin() + piece * count / maximum, to = cuts.begin() + (piece + 1) * count / maximum;
     runOf[std::min_element(from, to) - cuts.begin()] = 1;
   }
   for (int64_t i = 1; i < count; ++i)
@@ -170,17 +170,17 @@ SmallVector<int64_t> mlir::st::splitIntoStages(ArrayRef<Operation *> forward, in
   };
   SmallVector<int64_t> pieceOf = piecesOfBlocks(forward);
   // An op without elements to compute counts like one on a scalar.
-  double least = 0;
+  double minimum = 0;
   if (countOf(pieceOf) < stages) {
     pieceOf = joinOps(forward, std::max(maxRuns, stages));
     ::st::proto::OpWork number;
     number.set_flops(1);
-    least = axes.costs().op(number).device;
+    minimum = axes.costs().op(number).device;
   }
   int64_t count = countOf(pieceOf);
   SmallVector<double> costs(count, 0);
   for (auto [op, piece] : llvm::zip_equal(forward, pieceOf))
-    costs[piece] += timeOf(op, axes) + least;
+    costs[piece] += timeOf(op, axes) + minimum;
   SmallVector<int64_t> runs = splitEvenly(costs, stages, boundaryBytes(forward, pieceOf, count));
   SmallVector<int64_t> result;
   for (int64_t piece : pieceOf)

@@ -235,7 +235,7 @@ def what_if(folder):
     # A page written by other code lacks the plan's data, and the error states it.
     again = folder / "again.html"
     st.check_run([*st.COMPILE, code, "--compile-from=dtu", "-o", folder / "again.bin", f"--report={again}"])
-    st.expect("not known of a program that was compiled from code" in Page(again).text, "memory over time from code")
+    st.expect("unknown for a program compiled from code" in Page(again).text, "memory over time from code")
     st.expect((folder / "again.bin").read_bytes() == binary.read_bytes(), "another binary")
     return f"{checked} machines"
 

@@ -80,7 +80,7 @@ TEST_F(WordPieceTest, BadVocabularies) {
   EXPECT_EQ(createWordPieceTokenizer("[PAD]\n[UNK]\n[CLS]\n[SEP]\n", "", 10).status().message(),
             "the model's vocab.txt: no piece [MASK], which BERT's tokenizer needs");
   EXPECT_EQ(createWordPieceTokenizer(kVocabulary, "", 10).status().message(),
-            "the model's vocab.txt: 22 pieces, the model has 10 token ids");
+            "the model's vocab.txt: expected at most 10 pieces, the model's token ids, found 22");
   EXPECT_FALSE(createWordPieceTokenizer(kVocabulary, "{", 100).ok());
 }
 

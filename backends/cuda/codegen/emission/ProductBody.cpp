@@ -15,9 +15,9 @@ static constexpr int64_t kColumnsOfBlock = 256, kBlocksPerCore = 4;
 /// Minimum number of rows per part.
 static constexpr int64_t kMinRows = 64;
 
-/// The largest divisor of `count` that is at most `most`.
-static int64_t findDivisor(int64_t count, int64_t most) {
-  int64_t divisor = std::max<int64_t>(std::min(count, most), 1);
+/// The largest divisor of `count` that is at most `maximum`.
+static int64_t findDivisor(int64_t count, int64_t maximum) {
+  int64_t divisor = std::max<int64_t>(std::min(count, maximum), 1);
   while (count % divisor != 0)
     --divisor;
   return divisor;
@@ -97,8 +97,8 @@ LogicalResult TaskConverter::addUpOperand(st::KernelOp kernel, const Product &pr
   auto cores = task->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>("st.cores");
   const int64_t blocks = (count + kColumnsOfBlock - 1) / kColumnsOfBlock;
   const int64_t wanted = cores ? kBlocksPerCore * cores.getInt() / blocks : 1;
-  const int64_t most = std::min(depth / kMinRows, kPartialBytes / (count * 4));
-  const int64_t parts = findDivisor(depth, std::min(wanted, most));
+  const int64_t maximum = std::min(depth / kMinRows, kPartialBytes / (count * 4));
+  const int64_t parts = findDivisor(depth, std::min(wanted, maximum));
   if (parts == 1)
     return addUp(kernel, retype(operand, {depth, count}), 0, result);
   auto scratch = mlir::st::AddressAttr::get(kernel.getContext(), 0, 0, 1);

@@ -75,8 +75,8 @@ static LogicalResult setPlace(Operation *user, Value buffer, proto::CudaPlace &p
 
 /// The alignment of a place in bytes, up to the largest that kernels use.
 static int64_t alignmentOf(const proto::CudaPlace &place) {
-  constexpr int64_t most = 16;
-  int64_t common = place.offset() | place.position_stride() | most;
+  constexpr int64_t maximum = 16;
+  int64_t common = place.offset() | place.position_stride() | maximum;
   if (place.slots() > 1)
     common |= place.stride();
   return common & -common;

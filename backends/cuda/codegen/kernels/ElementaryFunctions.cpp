@@ -66,8 +66,8 @@ Number mlir::cuda::approximate(Approximation function, Number x) {
 Number mlir::cuda::approximateOnHost(ApproximateOp op, double error) {
   OpBuilder builder(op);
   Number x(builder, op.getLoc(), op.getOperand()), result = x;
-  const double least = std::numeric_limits<float>::min();
-  auto flush = [&](Number n) { return (n.abs() < least).select(n.constant(0).copySign(n), n); };
+  const double minimum = std::numeric_limits<float>::min();
+  auto flush = [&](Number n) { return (n.abs() < minimum).select(n.constant(0).copySign(n), n); };
   if (op.getFunction() == Approximation::Exp2) {
     Number y = (x < -127).select(x.constant(-127), x);
     y = (y > 129).select(y.constant(129), y);

@@ -197,8 +197,8 @@ bool PartialKernel::choose(int64_t cores, bool always) {
     return false;
   const Work work = getWork();
   const Geometry geometry = chooseGeometry(work);
-  const int64_t most = geometry.chunks / kMinSteps;
-  if (!always && (geometry.blocks >= cores || most < 2))
+  const int64_t maximum = geometry.chunks / kMinSteps;
+  if (!always && (geometry.blocks >= cores || maximum < 2))
     return false;
   const int64_t minPoints = always ? 2 : kMinPoints;
   // The number of threads if the reduction is split into `parts`. Small blocks count as 256.
@@ -211,7 +211,7 @@ bool PartialKernel::choose(int64_t cores, bool always) {
     const Geometry divided = chooseGeometry(ofParts);
     return static_cast<double>(divided.blocks * std::max<int64_t>(divided.threads, 256));
   };
-  const double wanted = std::min<double>(kThreadsPerCore * cores, threadsOf(always ? 2 : most));
+  const double wanted = std::min<double>(kThreadsPerCore * cores, threadsOf(always ? 2 : maximum));
   // Chooses the number closest to the wanted one, as a ratio, and prefers more parts to fewer.
   double nearest =
       always ? std::numeric_limits<double>::infinity() : std::log(wanted) - std::log(threadsOf(1));

@@ -225,7 +225,7 @@ std::string DriverProduct::key(absl::Span<const uint32_t> alignments, size_t wor
 }
 
 absl::StatusOr<std::vector<ProductAlgorithm>>
-DriverProduct::propose(absl::Span<const uint32_t> alignments, size_t workspaceBytes, int most) {
+DriverProduct::propose(absl::Span<const uint32_t> alignments, size_t workspaceBytes, int maximum) {
   Handle preference = nullptr;
   ST_RETURN_IF_ERROR(check(blas.createPreference(&preference), "choosing an algorithm"));
   int result =
@@ -233,10 +233,10 @@ DriverProduct::propose(absl::Span<const uint32_t> alignments, size_t workspaceBy
   for (int operand = 0; operand < 4 && result == 0; ++operand)
     result = blas.setPreference(preference, kPreferAlignmentA + operand, &alignments[operand],
                                 sizeof(uint32_t));
-  std::vector<ProductAlgorithm> found(static_cast<size_t>(most));
+  std::vector<ProductAlgorithm> found(static_cast<size_t>(maximum));
   int count = 0;
   if (result == 0)
-    result = blas.choose(library, desc, b, a, d, d, preference, most, found.data(), &count);
+    result = blas.choose(library, desc, b, a, d, d, preference, maximum, found.data(), &count);
   blas.destroyPreference(preference);
   if (result != kNotSupported)
     ST_RETURN_IF_ERROR(check(result, "choosing an algorithm"));

@@ -114,9 +114,9 @@ void *SharedLibrary::findSymbol(const char *symbol) {
   return found;
 }
 
-void SharedLibrary::expectVersion(int64_t found, int64_t least) {
-  if (status.ok() && found < least)
-    status = absl::UnavailableError(absl::StrCat(name, ": expected version ", printVersion(least),
+void SharedLibrary::expectVersion(int64_t found, int64_t minimum) {
+  if (status.ok() && found < minimum)
+    status = absl::UnavailableError(absl::StrCat(name, ": expected version ", printVersion(minimum),
                                                  " or later, found ", printVersion(found), "; it ",
                                                  purpose));
 }

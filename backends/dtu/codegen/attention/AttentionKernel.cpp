@@ -362,8 +362,8 @@ void AttentionKernel::multiplyStrip(const AttentionProduct &product, bool makesR
   if (tiling.band.hasFirst())
     begin = core.clamp(strip.begin, start, limit);
   const Expr end = core.clamp(strip.end, start, limit);
-  const int64_t most = std::min(tiling.block, columns);
-  walked = core.extent(most, begin + (Expr(most) - end), most, false);
+  const int64_t maximum = std::min(tiling.block, columns);
+  walked = core.extent(maximum, begin + (Expr(maximum) - end), maximum, false);
   core.when(begin, end, [&](Expr) { emit(); });
 }
 

@@ -174,9 +174,9 @@ static SmallVector<RowBlock> getRowBlocks(const FusedAttention &fused, const Mac
   if (fused.columnProducts.empty())
     return {{0, 0}};
   int64_t rows = fused.space.getSize(unsigned(fused.rowGroup()));
-  int64_t most = llvm::alignTo(std::min(kMaxRows, rows), machine.workers);
+  int64_t maximum = llvm::alignTo(std::min(kMaxRows, rows), machine.workers);
   SmallVector<RowBlock> blocks;
-  for (int64_t block = machine.workers; block <= most; block += machine.workers) {
+  for (int64_t block = machine.workers; block <= maximum; block += machine.workers) {
     double time = estimateColumns(fused, block, machine);
     if (blocks.empty() || time < blocks.back().time)
       blocks.push_back({block, time});

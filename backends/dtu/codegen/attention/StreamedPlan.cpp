@@ -157,7 +157,7 @@ llvm::Expected<StreamedPlan> mlir::dtu::planStreamed(FusedAttention &fused, Tile
   StreamedPlan plan;
   collectPassesOf(fused, plan);
   if (!storage.assign(plan.passes, {fused.parallel, fused.streamed, 1, 1}))
-    return llvm::createStringError("has more constants than a core keeps");
+    return llvm::createStringError("has more constants than a core's scalar area can hold");
   const int64_t rows = fused.space.getSize(unsigned(fused.parallel)),
                 length = fused.space.getSize(unsigned(fused.streamed)),
                 share = llvm::divideCeil(rows, machine.workers),

@@ -152,10 +152,10 @@ Piece CollectiveEmitter::StagedReduce::pieceOf(StreamBuilder &stream, const Stag
                                                const Tensor &t, const Expr &first,
                                                const Expr &piece) const {
   // Pieces of all stages end at chunk boundaries.
-  int64_t most = 1;
+  int64_t maximum = 1;
   for (const Stage &other : stages)
-    most = std::max(most, piecesOf(other, t));
-  int64_t chunk = llvm::alignTo(llvm::divideCeil(t.elements(), members), 16 * most);
+    maximum = std::max(maximum, piecesOf(other, t));
+  int64_t chunk = llvm::alignTo(llvm::divideCeil(t.elements(), members), 16 * maximum);
   return rangeOf(stream, first * chunk, piece, chunksOf(stage) * chunk / piecesOf(stage, t),
                  t.elements(), members * chunk, t.type, baseOf(stream, t.result));
 }

@@ -95,17 +95,17 @@ int64_t CopyJob::burstBytes(size_t shared, int64_t share, const Machine &machine
 /// L3 rows into the fewest bursts, and of these the outermost; otherwise the largest.
 size_t CopyJob::chooseShared(const Machine &machine) const {
   std::optional<size_t> best;
-  int64_t least = 0;
+  int64_t minimum = 0;
   for (size_t dim = 0; dim < sizes.size(); ++dim) {
     if (sizes[dim] < machine.workers)
       continue;
     const int64_t share = llvm::divideCeil(sizes[dim], machine.workers);
     const int64_t bytes = llvm::divideCeil(sizes[dim], share) * burstBytes(dim, share, machine);
     // A smaller last share is no reason to prefer another dimension.
-    if (best && bytes > least - least / 8)
+    if (best && bytes > minimum - minimum / 8)
       continue;
     best = dim;
-    least = bytes;
+    minimum = bytes;
   }
   return best ? *best : llvm::max_element(sizes) - sizes.begin();
 }

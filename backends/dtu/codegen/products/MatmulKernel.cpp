@@ -490,7 +490,7 @@ LogicalResult mlir::dtu::emitMatmulKernel(KernelContext &context) {
   };
   std::optional<TileStorage> storages[] = {assigned(1), assigned(2)};
   if (!storages[0])
-    return op->emitOpError("has more constants than a core keeps");
+    return op->emitOpError("has more constants than a core's scalar area can hold");
   MatmulEpilogue epilogue = epilogueOf(*program, phase, tile);
   epilogue.bytes = [&](unsigned slots, int64_t rows, int64_t cols) {
     return storages[slots - 1]->bytes({shape->rowGroup, shape->colGroup, rows, cols});

@@ -187,12 +187,12 @@ private:
 };
 
 absl::Status checkLength(const BatchSpec &spec, const ClassRows &rows) {
-  const int64_t least = rows.isEncoder ? 1 + kPairOverhead : 1;
-  if (spec.sequence >= least)
+  const int64_t minimum = rows.isEncoder ? 1 + kPairOverhead : 1;
+  if (spec.sequence >= minimum)
     return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("a sequence of ", spec.sequence,
                                                  " tokens is too short for the task ", spec.task,
-                                                 ", which needs at least ", least));
+                                                 ", which needs at least ", minimum));
 }
 
 } // namespace
