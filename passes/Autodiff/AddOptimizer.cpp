@@ -277,7 +277,8 @@ void StepBuilder::updateDynamicScale() {
   Value canGrow = emit.compare(stablehlo::ComparisonDirection::LT, doubled,
                                emit.splatLike(doubled, std::numeric_limits<double>::infinity()));
   Value grown = emit.select(emit.bitAnd(grows, canGrow), doubled, lossScale);
-  Value minimum = emit.splatLike(lossScale, scaling.getAs<FloatAttr>("min_scale").getValueAsDouble());
+  Value minimum =
+      emit.splatLike(lossScale, scaling.getAs<FloatAttr>("min_scale").getValueAsDouble());
   Value fallen = emit.max(emit.scale(lossScale, 0.5), minimum);
   if (hysteresis > 1) {
     // The number of overflows since the scale last grew.

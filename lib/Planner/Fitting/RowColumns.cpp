@@ -123,7 +123,8 @@ std::string readFamily(RawRow &raw, Text text) {
 }
 
 auto count(int64_t &(*member)(RawRow &), int64_t minimum = 1) {
-  return [member, minimum](RawRow &raw, Text text) { return readCount(text, member(raw), minimum); };
+  return
+      [member, minimum](RawRow &raw, Text text) { return readCount(text, member(raw), minimum); };
 }
 
 auto number(std::optional<double> &(*member)(RawRow &), double factor) {

@@ -324,7 +324,7 @@ void Searcher::boundAll() {
   for (const Candidate &candidate : result.candidates)
     if (candidate.fate != Candidate::Full && candidate.fate != Candidate::Refused)
       minimum = std::min(minimum,
-                       candidate.ms > 0 ? candidate.msPerSample() : candidate.boundMsPerSample());
+                         candidate.ms > 0 ? candidate.msPerSample() : candidate.boundMsPerSample());
   result.boundMs =
       minimum * static_cast<double>(result.candidates[*result.best].layout.globalBatch());
 }

@@ -204,7 +204,8 @@ std::vector<int64_t> Enumerator::deviceCounts() const {
   for (int64_t part : divisorsOf(node))
     if (part < node && part >= space.devices && part <= space.maxDevices)
       counts.push_back(part);
-  const int64_t maximum = std::min(space.maxDevices, node * static_cast<int64_t>(cluster.max_nodes()));
+  const int64_t maximum =
+      std::min(space.maxDevices, node * static_cast<int64_t>(cluster.max_nodes()));
   for (int64_t count = (space.devices + node - 1) / node * node; count <= maximum; count += node)
     counts.push_back(count);
   return counts;

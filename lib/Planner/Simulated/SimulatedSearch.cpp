@@ -164,7 +164,8 @@ bool SimulatedSearcher::isPromising(double estimated, Candidate &candidate) cons
     return false;
   }
   const double minimum = estimated * minShare;
-  if (result.composed < explored || fastest.size() < effort.simulated || minimum <= *fastest.rbegin())
+  if (result.composed < explored || fastest.size() < effort.simulated ||
+      minimum <= *fastest.rbegin())
     return true;
   const auto samples = static_cast<double>(candidate.layout.globalBatch());
   candidate.fate = Candidate::Bounded;

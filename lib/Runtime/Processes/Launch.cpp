@@ -18,8 +18,8 @@ absl::Status readNumber(const char *name, int64_t minimum, int64_t maximum, int6
   if (text && absl::SimpleAtoi(text, &number) && number >= minimum && number <= maximum)
     return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("expected an integer from ", minimum, " to ", maximum, " in the environment's ", name,
-                   ", ", text ? absl::StrCat("found \"", text, "\"") : "which is not set"));
+      absl::StrCat("expected an integer from ", minimum, " to ", maximum, " in the environment's ",
+                   name, ", ", text ? absl::StrCat("found \"", text, "\"") : "which is not set"));
 }
 
 absl::StatusOr<Launch> readLaunch(absl::string_view launcher, const char *process,

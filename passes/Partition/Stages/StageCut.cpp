@@ -103,7 +103,8 @@ static SmallVector<int64_t> joinOps(ArrayRef<Operation *> ops, int64_t maximum) 
   SmallVector<double> cuts = boundaryBytes(ops, all, count);
   SmallVector<int64_t> runOf(count, 0);
   for (int64_t piece = 1; piece < maximum; ++piece) {
-    auto from = cuts.begin() + piece * count / maximum, to = cuts.begin() + (piece + 1) * count / maximum;
+    auto from = cuts.begin() + piece * count / maximum,
+         to = cuts.begin() + (piece + 1) * count / maximum;
     runOf[std::min_element(from, to) - cuts.begin()] = 1;
   }
   for (int64_t i = 1; i < count; ++i)

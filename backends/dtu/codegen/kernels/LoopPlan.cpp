@@ -153,8 +153,8 @@ bool Planner::planElementwise() {
   int64_t rows = size(shape.rowGroup), cols = size(shape.colGroup);
   int64_t volume = space.getVolume(~GroupSet(0));
   for (int64_t maximum = kLargestTile; maximum >= 1; maximum /= 2) {
-    int64_t aim =
-        std::clamp<int64_t>(volume / (2 * machine.workers), std::min(kSmallestTile, maximum), maximum);
+    int64_t aim = std::clamp<int64_t>(volume / (2 * machine.workers),
+                                      std::min(kSmallestTile, maximum), maximum);
     shape.cols = cols <= aim ? cols : even(cols, aim, kVectorColumns);
     shape.rows = even(rows, std::max<int64_t>(1, aim / shape.cols), 1);
     GroupSet fixed = (shape.cols == cols ? bit(shape.colGroup) : 0) |
