@@ -1,4 +1,4 @@
-// Finds the least recomputation with which a plan fits its devices.
+// Finds the smallest amount of recomputation with which a plan fits its devices.
 #ifndef ST_DRIVER_FITMEMORY_H
 #define ST_DRIVER_FITMEMORY_H
 

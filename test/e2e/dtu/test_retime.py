@@ -99,7 +99,7 @@ def jax_program(function, *shapes):
 
 
 def programs(figures, written):
-    """Programs of streams that no compiler makes."""
+    """Programs of streams that no compiler emits."""
     def run(folder):
         device, source, binary = described(folder, figures), folder / "input.mlir", folder / "m.bin"
         source.write_text(dtu_programs.INPUT)

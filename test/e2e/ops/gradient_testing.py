@@ -292,7 +292,7 @@ NO_RULE = "has no gradient rule"
 
 
 def refused(ops, message=NO_RULE, parameter="tensor<4xf32>", before="", arguments=""):
-    """Ops that make a scalar %y of %w."""
+    """Ops that compute a scalar %y from %w."""
     return Refused(f"""{before}
 func.func @main(%w: {parameter} {{st.name = "w", st.role = "parameter"}}{arguments}) -> (tensor<f32> {{st.role = "loss"}}) {{
 {ops}
