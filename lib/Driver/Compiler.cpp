@@ -204,7 +204,7 @@ LogicalResult Compiler::addOptimizer() {
 /// Recomputation may depend on the resulting memory plan.
 LogicalResult Compiler::splitTasks() {
   constexpr CompilePhase phase = CompilePhase::Tasks;
-  if (!wantsToFit(*module))
+  if (!recomputesToFit(*module))
     return runPipeline(phase, getPhasePipeline(*module, phase));
   std::string pipeline = getPhasePipeline(*module, phase);
   auto [split, again] = StringRef(pipeline).split(',');

@@ -213,7 +213,7 @@ bool MeshUnifier::findBounds() {
     devices = product;
     meshes.push_back(op);
   }
-  bool areAlike = llvm::all_of(meshes, [&](sdy::MeshOp op) {
+  bool areEqual = llvm::all_of(meshes, [&](sdy::MeshOp op) {
     return op.getMesh().getAxes() == meshes.front().getMesh().getAxes() &&
            op.getMesh().getSizes() == meshes.front().getMesh().getSizes();
   });
@@ -221,7 +221,7 @@ bool MeshUnifier::findBounds() {
   for (int64_t bound : bounds)
     if (bound % std::exchange(last, bound) != 0)
       return false;
-  return !areAlike;
+  return !areEqual;
 }
 
 void MeshUnifier::createAxes() {

@@ -169,16 +169,16 @@ LogicalResult KernelPlan::place(Operation *op) {
     placeReduce(op);
     return success();
   case OpKind::Dot:
-    placeAlone(op, PlanNode::Matmul);
+    placeSeparately(op, PlanNode::Matmul);
     return success();
   case OpKind::Copy:
-    placeAlone(op, PlanNode::Copy);
+    placeSeparately(op, PlanNode::Copy);
     return success();
   case OpKind::Gather:
-    placeAlone(op, PlanNode::Gather);
+    placeSeparately(op, PlanNode::Gather);
     return success();
   case OpKind::Scatter:
-    placeAlone(op, PlanNode::Scatter);
+    placeSeparately(op, PlanNode::Scatter);
     return success();
   case OpKind::Unsupported:
     return op->emitOpError(
@@ -215,7 +215,7 @@ void KernelPlan::placeTaskOp(Operation *op, OpKind kind) {
     nodes[producer].users.push_back(node);
 }
 
-void KernelPlan::placeAlone(Operation *op, PlanNode::Kind kind) {
+void KernelPlan::placeSeparately(Operation *op, PlanNode::Kind kind) {
   SmallVector<unsigned> producers;
   for (OpOperand &operand : op->getOpOperands())
     if (!isFilled(operand))

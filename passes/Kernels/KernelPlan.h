@@ -109,7 +109,7 @@ private:
   void placeTaskOp(Operation *op, OpKind kind);
   void placeElementwise(Operation *op);
   void placeReduce(Operation *op);
-  void placeAlone(Operation *op, PlanNode::Kind kind);
+  void placeSeparately(Operation *op, PlanNode::Kind kind);
 
   SmallVector<Leaf> getLeaves(Operation *op, Axes axes, ArrayRef<int64_t> space) const;
   void addLeaves(Value value, Axes axes, ArrayRef<int64_t> space,

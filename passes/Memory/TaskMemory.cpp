@@ -169,7 +169,7 @@ bool TaskMemory::canMakeInPart(Value root) {
 
 /// Returns true if the storage of a value is read nowhere in the task, so that it may be written
 /// earlier.
-bool TaskMemory::isWrittenAlone(Value root) {
+bool TaskMemory::isNeverRead(Value root) {
   return llvm::all_of(block->getOps<WriteOp>(), [&](WriteOp write) {
     return getRoot(write.getValue()) != root || reads[write.getTarget()].empty();
   });
@@ -179,7 +179,7 @@ void TaskMemory::placeJoined() {
   for (auto kernel : block->getOps<KernelOp>()) {
     SmallVector<int64_t> offsets = getJoinedOffsets(kernel);
     Value whole = kernel->getResult(0);
-    if (offsets.empty() || (fixed.contains(whole) && !isWrittenAlone(whole)))
+    if (offsets.empty() || (fixed.contains(whole) && !isNeverRead(whole)))
       continue;
     SmallVector<Value> parts = llvm::map_to_vector(kernel.getInputs(), getRoot);
     if (!llvm::all_of(parts, [&](Value part) { return canMakeInPart(part); }) ||

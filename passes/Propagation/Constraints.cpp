@@ -36,19 +36,19 @@ LogicalResult Constraints::findGroups() {
     if (!constrain || !constrain.getGroup())
       continue;
     Value value = constrain.getResult();
-    auto &alike = known[*constrain.getGroup()];
-    if (!alike.empty() && alike.front()->front().getType() != value.getType())
+    auto &groupValues = known[*constrain.getGroup()];
+    if (!groupValues.empty() && groupValues.front()->front().getType() != value.getType())
       return withNote(constrain.emitOpError("belongs to group ")
                           << *constrain.getGroup() << ", which has values of "
-                          << alike.front()->front().getType() << "; expected one type, found "
+                          << groupValues.front()->front().getType() << "; expected one type, found "
                           << value.getType(),
-                      alike.front()->front(), "the first value of the group is here");
-    auto *same = llvm::find_if(alike, [&](const auto &members) {
+                      groupValues.front()->front(), "the first value of the group is here");
+    auto *same = llvm::find_if(groupValues, [&](const auto &members) {
       return micro.sharding(members->front()).dims == micro.sharding(value).dims;
     });
-    if (same == alike.end()) {
-      alike.push_back(std::make_shared<SmallVector<Value>>());
-      same = &alike.back();
+    if (same == groupValues.end()) {
+      groupValues.push_back(std::make_shared<SmallVector<Value>>());
+      same = &groupValues.back();
     }
     (*same)->push_back(value);
     groups[value] = *same;

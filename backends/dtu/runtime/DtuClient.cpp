@@ -366,15 +366,16 @@ DtuExecutable::timeSideBySide(const std::vector<std::vector<int64_t>> &wanted) c
               runs.begin() + static_cast<int64_t>(firstRanks[group + 1]), schedule);
   }
   ST_ASSIGN_OR_RETURN(dtu::TimingResult result, simulator->timeSideBySide(runs));
-  std::vector<std::vector<int64_t>> took(wanted.size());
+  std::vector<std::vector<int64_t>> durations(wanted.size());
   for (size_t group = 0; group < wanted.size(); ++group)
     for (size_t entry = 0; entry < wanted[group].size(); ++entry) {
       int64_t sum = 0;
       for (size_t rank = firstRanks[group]; rank < firstRanks[group + 1]; ++rank)
         sum += result.ranks[rank].taskEnd[entry] - result.ranks[rank].taskStart[entry];
-      took[group].push_back(sum / static_cast<int64_t>(firstRanks[group + 1] - firstRanks[group]));
+      durations[group].push_back(sum /
+                                 static_cast<int64_t>(firstRanks[group + 1] - firstRanks[group]));
     }
-  return took;
+  return durations;
 }
 
 absl::StatusOr<StepWork> DtuExecutable::lastStepWork() const {

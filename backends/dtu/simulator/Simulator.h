@@ -247,7 +247,7 @@ public:
   HostIsa hostIsa() const; ///< the instruction set that Auto selected
 
 private:
-  absl::StatusOr<RankMemory> lendMemory(int64_t rank);
+  absl::StatusOr<RankMemory> shareMemory(int64_t rank);
   struct Impl;
   explicit Simulator(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl;

@@ -172,7 +172,7 @@ static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t>
     if (layer != layers.end() && isOfOtherLayers(owner, layer->first, layers, symbols))
       added.add_blocks(layer->second);
     // The only layer of its kind has weights that no other layer has.
-    else if (layer == layers.end() || model.layersUnlike())
+    else if (layer == layers.end() || model.hasUnequalLayers())
       for (int64_t block : users[symbols.lookup(owner)])
         added.add_blocks(block);
     added.set_is_frozen(state.getRole() == "parameter" && !written.contains(state.getSymName()));

@@ -107,7 +107,7 @@ static void setLayerKinds(const LayerParameters &parameters,
                           const std::map<std::string, std::string> &options,
                           ::st::PlannedModel &model) {
   model.setLayerKinds(parameters.kinds(/*withBackward=*/false));
-  if (!model.layersUnlike())
+  if (!model.hasUnequalLayers())
     return;
   std::vector<int64_t> needed;
   for (const char *name : {"freeze", "train-only"})

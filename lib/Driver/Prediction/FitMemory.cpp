@@ -26,7 +26,7 @@ struct Search {
 };
 } // namespace
 
-bool mlir::st::wantsToFit(ModuleOp module) {
+bool mlir::st::recomputesToFit(ModuleOp module) {
   Attribute attribute = module->getAttr(kRecomputeAttr);
   std::optional<RecomputePolicy> policy =
       attribute ? parseRecomputePolicy(attribute) : std::nullopt;

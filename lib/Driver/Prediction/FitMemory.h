@@ -7,7 +7,7 @@
 namespace mlir::st {
 
 /// Returns true if the module's recomputation policy is "fit".
-bool wantsToFit(ModuleOp module);
+bool recomputesToFit(ModuleOp module);
 
 /// Gives each program of a module with split tasks an `st.stash_budget`: the largest, to a
 /// hundredth of the stash, with which the group's devices have enough memory. Groups that fit

@@ -31,7 +31,7 @@ public:
   /// slows down each step.
   absl::StatusOr<bool> fits(int64_t microBatch);
   /// Takes the best composed micro-batch that fits, or the best power of two.
-  void takeBest(ZeroSpace &space, bool powersAlone) const;
+  void takeBest(ZeroSpace &space, bool powersOnly) const;
 
 private:
   double inStepMs(const StepEstimate &step) const { return step.ms - inputs.stepUs * 1e-3; }
@@ -83,10 +83,10 @@ absl::Status Level::search(ZeroSpace &space) {
   return absl::OkStatus();
 }
 
-void Level::takeBest(ZeroSpace &space, bool powersAlone) const {
+void Level::takeBest(ZeroSpace &space, bool powersOnly) const {
   auto rateOf = [&](int64_t microBatch, const StepEstimate &step) {
     const bool counts =
-        step.fit == Fit::Fits && (!powersAlone || (microBatch & (microBatch - 1)) == 0);
+        step.fit == Fit::Fits && (!powersOnly || (microBatch & (microBatch - 1)) == 0);
     return counts ? static_cast<double>(microBatch) / inStepMs(step) : 0.0;
   };
   double maximum = 0;

@@ -270,15 +270,15 @@ RankPlacement Placer::place() const {
 }
 
 bool RankPlacement::isLike(const RankPlacement &other) const {
-  auto alike = [](const GroupPlacement &a, const GroupPlacement &b) {
+  auto isSame = [](const GroupPlacement &a, const GroupPlacement &b) {
     // A group within a node leaves the network cards to others.
     const bool stays = a.perNode == a.ranks;
     return a.ranks == b.ranks && a.perNode == b.perNode && a.stride == b.stride &&
            (stays || a.sharers == b.sharers);
   };
-  return alike(tensor, other.tensor) && alike(context, other.context) &&
-         alike(expert, other.expert) && alike(data, other.data) &&
-         alike(ofExperts, other.ofExperts) && alike(tied, other.tied) && links == other.links;
+  return isSame(tensor, other.tensor) && isSame(context, other.context) &&
+         isSame(expert, other.expert) && isSame(data, other.data) &&
+         isSame(ofExperts, other.ofExperts) && isSame(tied, other.tied) && links == other.links;
 }
 
 /// The group of two axes. Their groups of ranks nest.

@@ -57,9 +57,9 @@ struct PlannedModel {
   void setLayerKinds(const std::vector<std::string> &kinds,
                      const std::vector<int64_t> &needed = {});
   /// Returns true if layers of a stack differ.
-  bool layersUnlike() const { return !likeBlocks.empty(); }
+  bool hasUnequalLayers() const { return !likeBlocks.empty(); }
   /// Returns true if a layer does not represent all others.
-  bool layersDiffer() const { return layersUnlike() || decoderLayers > 0; }
+  bool layersDiffer() const { return hasUnequalLayers() || decoderLayers > 0; }
   int64_t bridgeBlock() const { return compiledLayers + 1; }
   int64_t headBlock() const {
     return compiledLayers + 1 + (decoderLayers > 0 ? compiledDecoderLayers + 1 : 0);
@@ -72,7 +72,7 @@ struct PlannedModel {
   }
   /// The block that represents a layer of the model.
   int64_t blockOf(int64_t layer) const {
-    if (layersUnlike())
+    if (hasUnequalLayers())
       return likeBlocks[layer];
     return layer < encoderLayers() ? compiledLayers : bridgeBlock() + compiledDecoderLayers;
   }

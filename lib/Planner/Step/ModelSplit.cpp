@@ -57,7 +57,7 @@ void PlannedModel::setLayerKinds(const std::vector<std::string> &kinds,
 }
 
 std::vector<int64_t> PlannedModel::layerBlocks() const {
-  if (!layersUnlike())
+  if (!hasUnequalLayers())
     return decoderLayers > 0 ? std::vector<int64_t>{blockOf(0), blockOf(layers - 1)}
                              : std::vector<int64_t>{blockOf(0)};
   const std::set<int64_t> blocks(likeBlocks.begin(), likeBlocks.end());
@@ -67,7 +67,7 @@ std::vector<int64_t> PlannedModel::layerBlocks() const {
 int64_t PlannedModel::timesOf(int64_t block) const {
   if (!isLayer(block))
     return 1;
-  if (layersUnlike())
+  if (hasUnequalLayers())
     return std::count(likeBlocks.begin(), likeBlocks.end(), block);
   if (isDecoderLayer(block))
     return block == blockOf(layers - 1) ? decoderLayers : 0;

@@ -101,7 +101,7 @@ template <typename Visit> void ModelSplit::visitLayers(int64_t stage, Visit visi
   while (layer < end) {
     const size_t index = indexOf(layer);
     int64_t next = layer + 1;
-    if (model.layersUnlike())
+    if (model.hasUnequalLayers())
       while (next < end && indexOf(next) == index)
         ++next;
     else

@@ -94,7 +94,8 @@ absl::Status Join::fail(absl::string_view text) const {
 absl::Status Join::silent(absl::string_view whom, const Rendezvous &rendezvous) const {
   const absl::Status status = self.silent(
       absl::StrCat("joining the others at ", first.text(), ", waiting for ", whom), seconds());
-  return absl::Status(status.code(), absl::StrCat(status.message(), rendezvous.strangers()));
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), rendezvous.describeUnexpectedPeers()));
 }
 
 absl::StatusOr<Socket> Join::listen(int port) const {

@@ -59,7 +59,7 @@ public:
   absl::StatusOr<JoiningPeer> next(absl::Span<const Socket> joined, int64_t &lost);
 
   /// For errors: describes the strangers that connected, or is empty.
-  std::string strangers() const;
+  std::string describeUnexpectedPeers() const;
 
 private:
   enum class Step { kMore, kDone, kStranger };

@@ -211,10 +211,10 @@ void StageRewriter::correctShardings() {
     }
     if (lost.empty())
       continue;
-    SmallVector<Operation *, 1> alike = {&op};
+    SmallVector<Operation *, 1> sameOps = {&op};
     if (auto it = copies.find(&op); it != copies.end())
-      alike = copyLists[it->second];
-    for (Operation *copy : alike) {
+      sameOps = copyLists[it->second];
+    for (Operation *copy : sameOps) {
       TensorSharding sharding = axes.read(copy->getResult(0));
       for (Axis axis : lost)
         sharding.dropUnreduced(axis);

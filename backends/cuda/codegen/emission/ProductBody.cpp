@@ -45,7 +45,7 @@ int64_t mlir::cuda::getBodyScratchBytes(ModuleOp module) {
 
 LogicalResult TaskConverter::launchGenerated(st::KernelOp like, StringRef kind,
                                              ArrayRef<Place> inputs, const Place &result,
-                                             OwnBody write) {
+                                             KernelBody write) {
   OpBuilder ir(like.getContext());
   Location loc = like.getLoc();
   // Only the body matters: the launch takes places instead of the operands.

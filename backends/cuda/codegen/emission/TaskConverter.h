@@ -119,9 +119,9 @@ private:
   /// Sums along a dimension in f32, and rounds once.
   LogicalResult addUp(st::KernelOp like, const Place &from, int64_t dim, const Place &to);
   /// Launches a kernel on places; `write` builds its result.
-  using OwnBody = llvm::function_ref<Value(OpBuilder &, ValueRange)>;
+  using KernelBody = llvm::function_ref<Value(OpBuilder &, ValueRange)>;
   LogicalResult launchGenerated(st::KernelOp like, StringRef kind, ArrayRef<Place> inputs,
-                                const Place &result, OwnBody write);
+                                const Place &result, KernelBody write);
   /// Converts a fused kernel, alone or with the next one, to a cuda.attention, or to its launch.
   LogicalResult convertAttentionKernel(st::KernelOp kernel, ArrayRef<Place> places);
   /// Returns false if the kernels are not attention.

@@ -56,10 +56,10 @@ private:
   void finishItem(const TilePosition &position, const Expr &item);
 
   void emitCore();
-  void multiply(const AttentionProduct &product, bool makesRows, size_t index,
+  void multiply(const AttentionProduct &product, bool computesRows, size_t index,
                 ArrayRef<Strip> strips, const Expr &block, const Expr &slot,
                 const Expr &resultSlot);
-  void multiplyStrip(const AttentionProduct &product, bool makesRows, size_t index,
+  void multiplyStrip(const AttentionProduct &product, bool computesRows, size_t index,
                      const Strip &strip, const Expr &block, const Expr &slot,
                      const Expr &resultSlot);
 
@@ -315,9 +315,9 @@ void AttentionKernel::emitQueue() {
 // ---- core -------------------------------------------------------------------------------------
 
 /// Multiplies a strip with its columns of a block.
-void AttentionKernel::multiplyStrip(const AttentionProduct &product, bool makesRows, size_t index,
-                                    const Strip &strip, const Expr &block, const Expr &slot,
-                                    const Expr &resultSlot) {
+void AttentionKernel::multiplyStrip(const AttentionProduct &product, bool computesRows,
+                                    size_t index, const Strip &strip, const Expr &block,
+                                    const Expr &slot, const Expr &resultSlot) {
   StreamBuilder &core = builder.core;
   const int64_t width = hw::byteWidth(product.type), across = product.matrix.width,
                 sumBytes = hw::byteWidth(hw::DType::F32), firstRow = strip.position.firstRow;
@@ -327,7 +327,7 @@ void AttentionKernel::multiplyStrip(const AttentionProduct &product, bool makesR
   hw::Extent walked = blockColumns(core, block);
   auto emit = [&] {
     const Expr tile = storage.offset(0, product.value, 0) +
-                      (begin + firstRow * columns) * (makesRows ? sumBytes : width);
+                      (begin + firstRow * columns) * (computesRows ? sumBytes : width);
     hw::Matmul matmul;
     matmul.type = product.type;
     for (hw::Address *address : {&matmul.a, &matmul.b, &matmul.c})
@@ -335,7 +335,7 @@ void AttentionKernel::multiplyStrip(const AttentionProduct &product, bool makesR
     matmul.b.offset = (slot + (begin - start) * (streamInside ? width : across * width)).toAffine();
     matmul.ldb = streamInside ? tiling.block : across;
     matmul.m = strip.position.rows;
-    if (makesRows) {
+    if (computesRows) {
       matmul.a.offset = Expr(tiling.rowOperands[index] + firstRow * across * width).toAffine();
       matmul.c.offset = tile.toAffine();
       matmul.n = walked;
@@ -367,14 +367,14 @@ void AttentionKernel::multiplyStrip(const AttentionProduct &product, bool makesR
   core.when(begin, end, [&](Expr) { emit(); });
 }
 
-void AttentionKernel::multiply(const AttentionProduct &product, bool makesRows, size_t index,
+void AttentionKernel::multiply(const AttentionProduct &product, bool computesRows, size_t index,
                                ArrayRef<Strip> strips, const Expr &block, const Expr &slot,
                                const Expr &resultSlot) {
   StreamBuilder &core = builder.core;
   core.wait(builder.semaphore(Sem::Full));
   for (const Strip &strip : strips) {
     StreamBuilder::Scope scope(core);
-    multiplyStrip(product, makesRows, index, strip, block, slot, resultSlot);
+    multiplyStrip(product, computesRows, index, strip, block, slot, resultSlot);
   }
   core.signal(builder.semaphore(Sem::Empty));
 }

@@ -138,19 +138,20 @@ static double estimate(const FusedAttention &fused, const AttentionTiling &tilin
                 partColumns =
                     tiling.band.isAll() ? tiling.block : std::llround(work.columns / work.parts);
   double time = 0;
-  auto add = [&](const AttentionProduct &product, bool makesRows) {
+  auto add = [&](const AttentionProduct &product, bool computesRows) {
     const int64_t width = hw::byteWidth(product.type), across = product.matrix.width;
-    const double part = makesRows ? machine.matmulTime(stripRows, partColumns, across, width == 2)
-                                  : machine.matmulTime(stripRows, across, partColumns, width == 2);
+    const double part = computesRows
+                            ? machine.matmulTime(stripRows, partColumns, across, width == 2)
+                            : machine.matmulTime(stripRows, across, partColumns, width == 2);
     const auto bytes = double(tiling.block * across * width);
     time += std::max(work.strips * work.parts * part + work.blocks * 2 * machine.syncTime,
                      work.blocks *
                          (machine.dteLatency + 4 * machine.syncTime + bytes / machine.dteRate));
   };
   for (const AttentionProduct &product : fused.producers)
-    add(product, /*makesRows=*/true);
+    add(product, /*computesRows=*/true);
   for (const AttentionProduct &product : fused.consumers)
-    add(product, /*makesRows=*/false);
+    add(product, /*computesRows=*/false);
   for (const TileOp &op : fused.program.ops)
     time += work.strips * machine.vectorTime(stripRows, std::llround(work.columns), 4,
                                              hw::isTranscendental(op.op));
