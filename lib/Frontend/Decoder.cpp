@@ -37,8 +37,8 @@ private:
   Value norm(Value x, const Twine &name);
   /// The input of a head: x, normalised and projected to the size of embeddings if the model does.
   Value outputs(Value x);
-  /// The product with the parameters `<prefix>.<name>`, in a scope of that name if the family says
-  /// so.
+  /// The product with the parameters `<prefix>.<name>`, in a scope of that name if the family has
+  /// one.
   Value dense(Value x, const Twine &prefix, StringRef name, int64_t outSize, bool hasBias,
               std::optional<double> standardDeviation = std::nullopt);
   /// Queries, keys and values, [B, S, heads * d] or [B, S, heads, d].
@@ -55,7 +55,7 @@ private:
   Value experts(Value x, const std::string &block);
   /// Rotates element i of the first r of each head of x [B, S, h, d] with element i + r / 2.
   Value rotate(Value x, const Shared &shared);
-  /// x [B, S, kv, d] with each head as often as queries share it.
+  /// x [B, S, kv, d] with each head repeated for the queries that share it.
   Value repeatHeads(Value x);
 
   ModelBuilder &model;

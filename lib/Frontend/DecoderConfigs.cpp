@@ -13,7 +13,7 @@ using namespace mlir::st;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A family's names of the keys of rotary positions outside of `rope_parameters`.
+/// A family's names for keys of rotary positions outside of `rope_parameters`.
 struct RotaryKeys {
   StringRef theta = "rope_theta";
   StringRef fraction = "partial_rotary_factor";

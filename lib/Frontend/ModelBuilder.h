@@ -71,7 +71,7 @@ public:
   Value weight(const Twine &name, ArrayRef<int64_t> shape) {
     return parameter(name, shape, {Init::Normal, config.initializerRange});
   }
-  /// A parameter that is not trained, which checkpoints have.
+  /// An untrained parameter that checkpoints contain.
   Value frozenParameter(const Twine &name, ArrayRef<int64_t> shape, Init init);
   /// A weight that tensor shards replicate.
   Value unshardedWeight(const Twine &name, ArrayRef<int64_t> shape);
@@ -134,7 +134,7 @@ public:
   Value splitHeads(Value x, std::optional<int64_t> size = std::nullopt);
   /// softmax(scale q k^T + bias) v over heads, with dropout; the default `scale` is 1 / sqrt(d). q,
   /// k and v are [B, S, heads * d], split or not; `bias`, if not null, broadcasts along `biasDims`
-  /// to [B, heads, S, S]. Returns [B, S, heads * d]. If the configuration says so, layer `layer`,
+  /// to [B, heads, S, S]. Returns [B, S, heads * d]. If so configured, layer `layer`,
   /// counted from 0, divides the products by its number and multiplies the scores by it.
   Value attention(Value query, Value key, Value value, Value bias, ArrayRef<int64_t> biasDims,
                   std::optional<double> scale = std::nullopt, int64_t layer = 0);
@@ -157,7 +157,7 @@ public:
   /// The mean square of the differences.
   Value squaredError(Value x, Value labels);
   /// The loss of the logits [B, labels] of images or texts and the batch's `labels`, as the
-  /// configuration's problem says.
+  /// configuration's problem_type specifies.
   Value classLoss(Value logits);
   /// The loss of the logits [B, S, labels] of tokens and the batch's `labels` [B, S].
   Value tokenClassLoss(Value logits);

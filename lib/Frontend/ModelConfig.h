@@ -64,14 +64,14 @@ enum class Task {
 
 enum class Activation { Gelu, GeluTanh, QuickGelu, Relu, ReluSquared, Silu, Tanh };
 
-/// How a causal language model learns the order of its tokens, if its family leaves that open.
+/// How a causal language model learns the order of its tokens, if its family has several ways.
 enum class PositionKind { Learned, Rotary, None };
 
 /// The kind of the labels of images or texts, which determines the loss: the number of one class, a
 /// probability of each class, or numbers to regress.
 enum class Problem { SingleLabel, MultiLabel, Regression };
 
-/// Rotary positions: the base of their wavelengths, and the stretching for texts longer than the
+/// Rotary positions: the base of their wavelengths, and the scaling for texts longer than the
 /// original ones.
 struct RotaryPositions {
   enum Scaling { None, Linear, Llama3, Yarn } scaling = None;
@@ -79,7 +79,7 @@ struct RotaryPositions {
   /// The part of each head that rotates.
   double fraction = 1.0;
   double factor = 1.0;
-  /// For Llama3: the number of waves in `originalPositions` at which stretching is complete, and at
+  /// For Llama3: the number of waves in `originalPositions` at which scaling is complete, and at
   /// which there is none.
   double lowFrequencyFactor = 0.0;
   double highFrequencyFactor = 0.0;

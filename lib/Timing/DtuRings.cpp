@@ -7,7 +7,7 @@ namespace st {
 
 /// More pieces could gain at most this part of a step: one in 64.
 static constexpr int64_t kMaxPieces = 64;
-/// Pieces cost work to simulate and to prove in order: none for less than one part in a hundred.
+/// Each piece costs work to simulate and to prove in order, so a gain below 1 % is not worth it.
 static constexpr int64_t kWorthwhile = 100;
 
 DtuRings::DtuRings(const proto::DtuDescription &description, std::vector<DtuPlace> places)

@@ -355,7 +355,7 @@ void StepBuilder::prepareScalars() {
   Value learningRate = addArgument("learning_rate", "scalar", scalar), step;
   if (optimizer->readsStep())
     step = addArgument("step", "scalar", scalar);
-  // Skipped steps do not count, neither here nor in the host's schedule.
+  // Skipped steps count neither here nor in the host's schedule.
   if (scaling) {
     skippedSteps = addCounter(kSkippedStepsName);
     if (step)

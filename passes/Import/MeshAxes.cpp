@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// `"a":(2)4`: after parts of `a` that make up 2, that of 4.
+/// `"a":(2)4`: the part of size 4 after major parts of `a` whose product is 2.
 struct AxisPart {
   StringRef axis;
   int64_t before = 1, size = 0; ///< 0 for a whole axis

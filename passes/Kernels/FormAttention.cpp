@@ -349,8 +349,8 @@ bool KernelPlan::leavesColumnProducts(unsigned loop, ArrayRef<unsigned> products
   });
 }
 
-/// Returns true if nodes before `place` store the value, or all values that it is computed from
-/// where it is read.
+/// Returns true if nodes before `place` store the value, or all values from which its users
+/// recompute it.
 bool KernelPlan::existsBefore(Value value, uint64_t place) const {
   if (kinds.isInline(value))
     return llvm::all_of(value.getDefiningOp()->getOperands(),

@@ -15,8 +15,8 @@ constexpr llvm::StringLiteral kArenaBytesAttr = "st.arena_bytes";
 /// Bytes of a program's second arena, in the host's memory; absent if it has none.
 constexpr llvm::StringLiteral kHostArenaBytesAttr = "st.host_arena_bytes";
 constexpr llvm::StringLiteral kMemoryAttr = "st.memory";
-/// On a forward task, by recomputation policy: the bytes of a micro-batch's stash that it would
-/// save, and the most that a block would take while it is recomputed.
+/// On a forward task, by recomputation policy: the bytes of a micro-batch's stash that the policy
+/// would save, and the maximum that a block takes while it is recomputed.
 constexpr llvm::StringLiteral kRecomputeSavesAttr = "st.recompute_saves";
 
 /// The value whose memory an alias shares; for other values, the value itself.

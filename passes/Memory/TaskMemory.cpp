@@ -141,7 +141,7 @@ void TaskMemory::keepOperandsInFlight() {
   for (Operation &op : *block) {
     if (!movesOverLinks(&op) || op.getNumResults() == 0)
       continue;
-    // No op waits for a value that is only written where it already is.
+    // A write whose value is already in place makes no op wait.
     int64_t needed = findFirstUse(
         &op,
         [&](Operation *user) {

@@ -166,8 +166,8 @@ void Padder::noteClean(Operation &op) {
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// An operand without padding that the op cannot take, and with padding masked that it would
-/// reduce.
+/// The operand as the op needs it: padding that the op cannot take is cut off, and padding that it
+/// would reduce is masked.
 Value Padder::operandFor(OpOperand &operand, const ShardingRule &rule) {
   Value value = operand.get();
   RankedTensorType real = typeBefore(value);
@@ -187,7 +187,7 @@ Value Padder::operandFor(OpOperand &operand, const ShardingRule &rule) {
       continue;
     }
     const Factor &factor = rule.factors[factors[dim].front()];
-    // A lookup sums over rows of other devices, but padding has none.
+    // A lookup sums over the rows of all devices, and padding contributes none.
     bool ignoresZeros = factor.kind == FactorKind::Reduction &&
                         factor.reduction == ReductionKind::Sum && clean.contains(value);
     if (factor.kind == FactorKind::Reduction && !ignoresZeros &&

@@ -61,7 +61,7 @@ static bool isSummedLate(Value result) {
   });
 }
 
-/// Returns true if an op is linear in `value` and no other operand counts for that.
+/// Returns true if an op is linear in `value` for any values of its other operands.
 static bool isLinearInAlone(const OpNode &node, Value value) {
   return node.rule.linearity != ShardingRule::Linearity::None && node.rule.parts == 1 &&
          llvm::all_of(node.rule.linearOperands, [&](int64_t i) {

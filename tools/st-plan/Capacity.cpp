@@ -48,7 +48,7 @@ std::string PlanTool::explainNothing(const ::st::SearchResult &result) {
   return whyNothingFits(result);
 }
 
-/// Restricts a space to fewer layouts, among them the one with the least memory: one sequence per
+/// Restricts a space to fewer layouts, including the one with the lowest memory: one sequence per
 /// micro-batch and full recomputation.
 static ::st::SearchSpace lowMemorySpace(::st::SearchSpace space, const PlanFlags &flags) {
   if (flags.microBatch.empty())

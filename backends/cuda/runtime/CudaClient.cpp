@@ -109,8 +109,8 @@ private:
                      int64_t device);
   /// Chooses how to compute products and attention.
   absl::Status prepare(Ways &ways);
-  /// Adopts the choices of the first process that has each product, so that all processes compute
-  /// the same bits. Returns true if a choice changed here.
+  /// For each product, adopts the choice of the first process that has it, so that all compute the
+  /// same bits. Returns true if a choice changed here.
   absl::StatusOr<bool> agreeOnChoices();
   absl::Status writeConstants(const Rank &rank);
   absl::Status runStep();
@@ -395,8 +395,8 @@ absl::Status CudaExecutable::runRank(size_t rank) {
 // One thread per rank, because ranks wait for each other. If the host cannot start a thread, no
 // rank waits for it.
 absl::Status CudaExecutable::runStep() {
-  // Another program that ran last has overwritten this one's constants, and everything else but the
-  // states.
+  // If another program ran last, it has overwritten everything but the states, including this one's
+  // constants.
   const CudaExecutable *&last = first ? first->lastToRun : lastToRun;
   for (size_t rank : here)
     if (last != this) {

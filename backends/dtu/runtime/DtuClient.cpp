@@ -68,7 +68,7 @@ std::string deviceName(int64_t id) { return absl::StrCat("/device:XLA_DTU:", id)
 
 class DtuExecutable : public Executable {
 public:
-  /// The simulator takes memory for data from the host as it is touched; creation takes none.
+  /// The simulator allocates memory for data on first access; creation takes none.
   /// `communicator` connects the processes that simulate the ranks together; null if this process
   /// simulates all of them.
   static absl::StatusOr<std::unique_ptr<DtuExecutable>>

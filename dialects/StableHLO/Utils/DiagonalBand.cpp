@@ -257,7 +257,7 @@ static bool hasModerateElements(DenseElementsAttr elements) {
                             : llvm::all_of(elements.getValues<APFloat>(), isModerate);
 }
 
-/// A number that the elements of whole rows and columns are multiplied with.
+/// A factor that is constant along rows or columns.
 bool DiagonalAnalysis::isFactor(Value value) {
   value = skipBroadcasts(value);
   if (isa_and_nonnull<hlo::ConvertOp>(value.getDefiningOp()))

@@ -166,7 +166,7 @@ static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t>
     added.set_name(state.getName().str());
     added.set_role(state.getRole().str());
     StringRef owner = state.getOf().empty() ? state.getName() : state.getOf();
-    // The weights of a layer are of that layer also where a collective or a view hides their use.
+    // A weight belongs to its layer even if a collective or a view hides its use.
     auto layer = llvm::find_if(
         layers, [&](const auto &each) { return owner.starts_with(each.first + "."); });
     if (layer != layers.end() && isOfOtherLayers(owner, layer->first, layers, symbols))

@@ -11,8 +11,8 @@ using ::st::LoneTask;
 using ::st::StageKind;
 using ::st::StageWork;
 
-/// Moves device groups to other first clusters. Enlarges the memory, since several groups of a
-/// large layout's representative may have the same place.
+/// Moves device groups to other first clusters. Enlarges the memory, because several groups of a
+/// reduced layout may be on the same cluster.
 static void place(::st::proto::Executable &executable, ArrayRef<int64_t> starts) {
   ::st::proto::DtuDescription &dtu = *executable.mutable_dtu();
   constexpr double kEnough = 64;

@@ -212,8 +212,8 @@ void Composer::timeLinks(PipelineCosts &costs) const {
 }
 
 /// Gradients go to the host, and updated weights return. In between the host's processors read and
-/// write master weights and the optimizer's state. Devices of a node share the memory bandwidth for
-/// it, which bounds the time of the update.
+/// write master weights and the optimizer's state. Devices of a node share this memory bandwidth,
+/// which bounds the time of the update.
 double Composer::timeOffload(int64_t group) const {
   const double elements = updatedElements(group), moved = gradientWidth() + state().weights();
   const auto sharers =

@@ -72,7 +72,7 @@ struct BatchSpec {
   const Input *findInput(absl::string_view name) const;
 };
 
-/// The number of batches that `samples` fill; the last one may have samples twice.
+/// The number of batches that `samples` fill; the last batch may repeat samples.
 inline int64_t batchesFor(int64_t samples, int64_t batch) { return (samples + batch - 1) / batch; }
 
 class BatchSource {

@@ -99,8 +99,8 @@ absl::Status Join::silent(absl::string_view whom, const Rendezvous &rendezvous) 
 }
 
 absl::StatusOr<Socket> Join::listen(int port) const {
-  // Listening on one machine only suffices if all processes are there. A host name may mean more to
-  // others: some launchers call the machine of process 0 "localhost" there and by its name
+  // Listening on one machine only suffices if all processes are there. A host name may help other
+  // processes more: some launchers call the machine of process 0 "localhost" there and by its name
   // elsewhere.
   const std::string host = isLoopback(options.address) ? options.address : "";
   absl::StatusOr<Socket> socket = listenAt(host, port);

@@ -130,8 +130,8 @@ static void addFunction(GradientRules &rules) {
   });
 }
 
-/// At zero the derivative from the right, as in JAX. Of a complex number the direction, which
-/// in JAX's convention for cotangents is conjugate.
+/// At zero this is the derivative from the right, as in JAX. For a complex number it is the
+/// direction, conjugated by JAX's convention for cotangents.
 static void absRule(AbsOp op, Value ct, Gradients &g) {
   Emitter &e = g.emit;
   Value x = op.getOperand();
@@ -282,7 +282,7 @@ static bool isComplexExtremum(SelectOp op) {
 }
 
 /// The operands a and b of log(e^a + e^b) as JAX prints it: of max(a, b) + log1p(e^-|a - b|),
-/// or a + b where a - b is no number.
+/// or a + b where a - b is NaN.
 static std::optional<std::pair<Value, Value>> matchLogAddExp(SelectOp op) {
   auto isNan = op.getPred().getDefiningOp<CompareOp>();
   auto sum = op.getOnFalse().getDefiningOp<AddOp>();

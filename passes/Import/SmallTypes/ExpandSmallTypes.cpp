@@ -202,8 +202,8 @@ struct ExpandSmallTypes : mlir::st::impl::ExpandSmallTypesBase<ExpandSmallTypes>
 };
 } // namespace
 
-/// For ops that look at single bits: those above a number's own are zero, or, in front of leading
-/// zeros, below it.
+/// Expands ops on single bits. The unused upper bits are zero; to count leading zeros, the number
+/// moves to the top.
 void ExpandSmallTypes::expandBits(Operation *op, Type operand) {
   OpBuilder builder(op);
   Emitter emit(builder, op->getBlock(), op->getLoc());

@@ -281,8 +281,8 @@ double AttentionConstraints::costOfMove(const ShardedValue &source) const {
 }
 
 /// Keys and values are gathered in the forward and in the backward pass, and their gradients are
-/// scattered: propagation adds up those of repeated ones before. Queries, keys, values and results,
-/// and the gradients of the four, are exchanged once each.
+/// scattered: propagation first adds up those of repeated keys and values. Queries, keys, values
+/// and results, and the gradients of the four, are exchanged once each.
 bool AttentionConstraints::sendsHeads(OpOperand &queries, OpOperand &keys, const ShardingRule &rule,
                                       int64_t toHeads) {
   if (exchange != AttentionExchange::Cheapest)

@@ -69,7 +69,7 @@ static func::FuncOp declare(const HostMatrices &block, const Twine &name, ArrayR
   found =
       func::FuncOp::create(builder, module.getLoc(), symbol, builder.getFunctionType(types, {}));
   found.setPrivate();
-  // Inlined again, it would be as slow to compile as without the function.
+  // If it were inlined again, compilation would be as slow as without the function.
   found->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
   return found;
 }

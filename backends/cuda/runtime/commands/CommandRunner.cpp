@@ -275,7 +275,8 @@ absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int
   isTogether = true; // Commands of loops belong to the same graph.
   absl::Cleanup apart = [&] { isTogether = false; };
   Rank::Recording &recording = rank.recordings[{&commands[begin], context.microBatch}];
-  // Graphs hold the commands of later steps, which skip what the last update has already written.
+  // Graphs hold the commands of later steps, which skip commands that the last update has already
+  // done.
   if (!rank.left->isThere() &&
       std::any_of(commands.begin() + begin, commands.begin() + end,
                   [](const proto::CudaCommand &each) { return each.left_by_update(); })) {

@@ -85,7 +85,7 @@ SharedLibrary::SharedLibrary(absl::Span<const char *const> names, const char *pu
     for (const char *candidate : names) {
       const std::string file = inFolders ? findFile(candidate) : candidate;
       std::string error;
-      // The user asked for the library in our folders, so no other one is taken silently.
+      // The user asked for the library in our folders, so no other library replaces it silently.
       if (handle || !refused.empty() || file.empty())
         continue;
       handle = open(file, error);

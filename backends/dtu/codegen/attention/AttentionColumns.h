@@ -35,7 +35,7 @@ private:
   int64_t rowBlocks;
   mlir::st::DiagonalBand band; // of rows minus columns
 
-  /// The rows that are counted together, and the columns that have the same rows.
+  /// The granularity of ranges of rows, and the number of columns that share a range.
   static constexpr int64_t kRows = 16, kColumns = 64;
 
   /// Some of a worker's columns, and the rows [begin, end) that the mask keeps for them.

@@ -9,8 +9,8 @@ using namespace mlir::dtu;
 
 // ---- pieces -----------------------------------------------------------------------------------
 
-/// The share of the pieces of all tensors that belongs to a tensor with `bytes` of `total`: a power
-/// of two, as `pieces` is.
+/// The number of pieces for a tensor with `bytes` of `total`: a power of two, like
+/// `pieces`.
 static int64_t shareOf(int64_t pieces, int64_t bytes, int64_t total) {
   int64_t share = total > 0 ? pieces * bytes / total : 1;
   return share > 1 ? llvm::bit_floor(static_cast<uint64_t>(share)) : 1;

@@ -73,7 +73,7 @@ void Stretches::normalise() {
   // Any order of running them proves the same.
   std::sort(state.ready.begin(), state.ready.end());
   std::sort(state.late.begin(), state.late.end());
-  // All know of all that was, and of nothing that will be.
+  // Every instance knows of all past accesses, and of no later one.
   VectorClock past(state.instances.size());
   for (size_t i = 0; i < past.size(); ++i)
     past[i] = state.clocks[i][i] - 1;

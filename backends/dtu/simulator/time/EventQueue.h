@@ -23,8 +23,8 @@ struct TimeEvent {
   EventPriority priority() const { return static_cast<EventPriority>(order >> 62); }
   size_t rank() const { return order >> 40 & 0x3fffff; }
   uint64_t index() const { return order & 0xffffffffff; }
-  /// One comparison of both: which event of a heap is next cannot be predicted, so branches on it
-  /// are slow.
+  /// Both in one comparison: the next event of a heap cannot be predicted, so branches on it are
+  /// slow.
   bool operator<(const TimeEvent &other) const { return key() < other.key(); }
 
 private:

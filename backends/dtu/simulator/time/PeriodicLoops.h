@@ -43,8 +43,8 @@ public:
   bool replayTogether(Picoseconds now, std::vector<TimeMessage> &messages);
   /// More ranks run from now on, so stretches of all active ranks end.
   void endTogether() { together.reset(); }
-  /// An event that no stretch of all ranks may contain: a task begins or ends, or a message comes
-  /// from elsewhere or goes there.
+  /// An event that no stretch of all ranks may contain: a task begins or ends, or a message enters
+  /// or leaves the set of ranks.
   void disturbAll() { ++disturbances; }
   /// Call when a message arrives. If a waiting instance is past added periods that begin after the
   /// arrival, these are undone and the result is true. A replayed stretch is undone as a whole.

@@ -281,7 +281,7 @@ absl::StatusOr<RankEvents> StepMessages::eventsOf(const proto::Group &group, int
       return order.status();
     }
     if (!order.ok()) {
-      // The whole program names the place, if following it gets that far.
+      // Following the full program names the instruction, if it gets that far.
       absl::Status whole = proveWaits(*skeleton.example, view, kFullWork).status();
       if (absl::IsResourceExhausted(whole))
         whole = order.status();
