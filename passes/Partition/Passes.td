@@ -199,8 +199,7 @@ def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"explain", "explain", "std::string", "",
-           "Output file for a table of each reshard's traffic and reason (JSON if it ends in
-           .json)">,
+           "Output file for a table of each reshard's traffic and reason (JSON for .json)">,
     Option<"minPartBytes", "least-part", "int64_t", "8192",
            "Minimum bytes of a part that one of several copies sends to the next stage">
   ];

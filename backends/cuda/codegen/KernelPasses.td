@@ -53,7 +53,7 @@ def FuseEpilogues : Pass<"fuse-epilogues", "::mlir::ModuleOp"> {
     - A "loop" that writes GELU of a product in its tanh approximation moves into the product, with the bias
       that the loop adds first. If GELU's argument has other users, the product writes it as a second result.
       The rest of the loop is computed from that argument.
-    - - Loops that multiply a product with GELU's gradient and are its only users move into the
+    - Loops that multiply a product with GELU's gradient and are its only users move into the
       product. GELU's argument must exist in the product's type. Other stashed values that the loops
       read, such as a tanh, must be functions of that argument. Stashes without users are removed
       together with their computation. The result and the argument must not share an address

@@ -53,9 +53,8 @@ using ReshardPlan = SmallVector<ReshardStep>;
 ///
 /// - an axis that neither sharding uses stays unused: devices that hold copies do not share the
 ///   work, and plans do not depend on the number of replicas;
-/// - - `micro` moves no data: it is sliced, accumulated, or unchanged, and reductions keep their
-///   order in
-///   `from` relative to it;
+/// - `micro` moves no data: it is sliced, accumulated, or unchanged, and reductions keep their
+///   order in `from` relative to it;
 /// - the first plan has only steps that move an axis to its final position or free it. If a search
 ///   for a cheaper plan grows too large, the first plan is the result, and MeshAxes counts these.
 ///
