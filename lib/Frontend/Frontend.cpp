@@ -106,8 +106,8 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
   if (!hasDropoutMask(distances))
     return error() << "sequences of " << longest << " tokens with "
                    << config.relativePositions.bucketCount
-                   << " kinds of distances: expected at most " << kMaxRandomSlices << " slices of "
-                   << kMaxSliceElements << " pairs";
+                   << " relative-position buckets: expected at most " << kMaxRandomSlices
+                   << " slices of " << kMaxSliceElements << " pairs";
   const double rate = std::max({config.embeddingDropout, config.hiddenDropout, config.spanDropout,
                                 config.tokenClassDropout});
   for (auto [shape, probability] :

@@ -85,7 +85,7 @@ private:
 
   StringRef text, path;
   TrainingRun &run;
-  /// The given ones: neither null nor "auto".
+  /// The given values: neither null nor "auto".
   llvm::StringMap<const llvm::json::Value *> values;
 };
 } // namespace
