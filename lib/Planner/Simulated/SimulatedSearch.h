@@ -25,7 +25,7 @@ struct SimulatedEffort {
 /// form of the schedule with blocks at the peaks of the device. With a limit of `effort.composed`,
 /// the composed layouts give the minimum ratio of time to estimate. A layout whose scaled estimate
 /// is slower than all layouts to simulate is excluded too, and so are layouts beyond the limit. The
-/// gap of the result counts these by their certain bound.
+/// gap of the result counts these by their guaranteed bound.
 absl::StatusOr<SearchResult> searchSimulated(const StepInputs &inputs, const SearchSpace &space,
                                              const SimulatedEffort &effort,
                                              const Progress &progress = nullptr);

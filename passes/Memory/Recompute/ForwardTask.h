@@ -43,15 +43,15 @@ public:
   }
 
   /// Returns true if an op can be recomputed. Storage reads and receives cannot; loops are not,
-  /// because their stacked values are as large again.
+  /// because that would stack the same values again.
   static bool isRepeatable(Operation *op);
   /// Returns true for matrix products and communication.
   static bool isExpensive(Operation *op);
   /// Returns true if an op belongs to the core of attention: the ops from one product of two
   /// activations to the next without another product in between, including the first product, and
-  /// what only they need of the batch (masks, random bits).
+  /// the batch values that only they need (masks, random bits).
   bool isAttention(Operation *op) const { return attention.contains(op); }
-  /// Returns true if an op reduces rows to so little that keeping the result is better.
+  /// Returns true if an op reduces rows to so few values that keeping the result is better.
   bool isStatistic(Operation *op) const { return statistics.contains(op); }
   /// Returns true if an op gathers an activation, or only changes the shape or type of a gathered
   /// one.

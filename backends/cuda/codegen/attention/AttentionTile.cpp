@@ -1,5 +1,5 @@
 // Tiles without tensor cores. A block has 16 x 16 threads. Each thread has every 16th element along
-// both sides, and computes the results of products only there.
+// both sides, and computes product results for these only.
 #include "backends/cuda/codegen/attention/AttentionTile.h"
 
 using namespace mlir;
