@@ -63,7 +63,7 @@ private:
   const ModelConfig &config;
   const DecoderFamily &family;
   Value wordEmbeddings, inputIds;
-  /// Of the batch, as CausalInputs says: [B], [B, S] and [B, S], or null.
+  /// Inputs of the batch according to CausalInputs: [B], [B, S] and [B, S], or null.
   Value prefixLengths, positionIds, segmentIds;
   RouterSums routerSums;
 };

@@ -388,7 +388,7 @@ static void readMegatronExperts(ConfigReader &reader, ModelConfig &config) {
     experts.layers.push_back(i % step == 0);
   experts.balanceCoefficient = reader.number("moe_aux_loss_coeff", 0.0);
   experts.balanceGroup = reader.count("moe_aux_loss_sequences", 0);
-  // A mean over the tokens of all layers here, and a sum of the layers' means there.
+  // Here it is a mean over the tokens of all layers, in Megatron-LM a sum of the layers' means.
   experts.zCoefficient = reader.number("moe_z_loss_coeff", 0.0) *
                          static_cast<double>(llvm::count(experts.layers, true));
   if (config.mlpBias)

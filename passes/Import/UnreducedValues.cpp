@@ -30,7 +30,7 @@ Value UnreducedTerms::find(Value value, ArrayRef<StringAttr> axes) const {
   while (true) {
     if (auto found = sums.find(value); found != sums.end())
       return ArrayRef(found->second.axes) == axes ? found->second.terms : Value();
-    // A constraint to other axes asks for another sum.
+    // A constraint to other axes requires another sum.
     if (auto constrain = value.getDefiningOp<ConstrainOp>())
       value = constrain.getOperand();
     else if (auto constraint = value.getDefiningOp<sdy::ShardingConstraintOp>();

@@ -98,8 +98,9 @@ double StashTimes::getWait(StringRef buffer) const {
          write.place;
 }
 
-/// In tasks. A value that is read again sooner would still be leaving or already returning: in both
-/// directions a quarter of a task's bytes is on the device anyway (getFirstNotInTransit).
+/// In tasks. A value that is read again sooner would still be on its way out, or already on its way
+/// back: in both directions a quarter of a task's bytes is on the device anyway
+/// (getFirstNotInTransit).
 static constexpr double kShortestWait = 0.25;
 
 bool OffloadStash::mark(ProgramOp program, const MeshAxes &axes, int64_t bytes) {

@@ -297,7 +297,7 @@ void Padder::padOp(Operation &op) {
   for (auto [result, type] : llvm::zip_equal(results, wanted)) {
     if (result.getType() == type)
       continue;
-    // The op does not pad a dimension that other values of its class have padded.
+    // The op does not pad a dimension that is padded in other values of its class.
     auto from = cast<RankedTensorType>(result.getType());
     auto to = cast<RankedTensorType>(type);
     builder.setInsertionPointAfterValue(result);

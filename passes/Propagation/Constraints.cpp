@@ -130,8 +130,8 @@ TensorSharding Constraints::visible(const TensorSharding &constraint, ShardingAt
 }
 
 /// If a dimension is not split along the blocks that an op moves, this guesses that the blocks are
-/// split over the same axes. A third of a dimension in contiguous parts may itself be split that
-/// way.
+/// split over the same axes. A third of a dimension that is split into contiguous parts may be
+/// split in the same way.
 static void guessBlocks(const ShardingRule &rule, const TensorFactors &tensor,
                         const TensorSharding &sharding, MutableArrayRef<Splits> factors) {
   for (auto [dim, parts] : llvm::enumerate(tensor)) {

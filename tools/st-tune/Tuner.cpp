@@ -20,7 +20,7 @@ using namespace mlir::st;
 constexpr size_t kLargestPlan = size_t(1) << 30;
 /// No planner takes as long.
 constexpr double kPlanSeconds = 24 * 3600;
-/// Of a device; a doubling that nothing stops ends here.
+/// Of a device; doubling ends here if no other limit stops it.
 constexpr int64_t kMaxMicroBatch = 65536;
 
 void Tuner::note(const std::string &text) const {

@@ -522,7 +522,7 @@ absl::StatusOr<std::unique_ptr<Executable>> DtuClient::load(const proto::Executa
                       DtuExecutable::create(program, description, simulatorOptions,
                                             options.timeTasks, communicator));
   if (options.dropMessage >= 0) {
-    // Only the timing of a whole step counts the messages of each rank.
+    // Only the timing of a full step counts the messages of each rank.
     ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr, nullptr));
     ST_ASSIGN_OR_RETURN(dtu::SimulatorOptions::DroppedMessage dropped,
                         findMessage(options.dropMessage, time));

@@ -302,7 +302,7 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   };
   if (parser.parseAttribute(kind, "kind", result.attributes))
     return failure();
-  // Files written before kind "attention" had its name say "chain".
+  // Files written before the kind was renamed to "attention" have "chain".
   if (kind.getValue() == "chain")
     result.attributes.set("kind", parser.getBuilder().getStringAttr("attention"));
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseInput) ||

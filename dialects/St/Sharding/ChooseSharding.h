@@ -57,7 +57,7 @@ std::optional<OpSharding> exactOpSharding(Operation *op, const ShardingRule &rul
                                           const ChoiceContext &context);
 
 /// The way to compute an op, derived from the recorded shardings of its operands and results
-/// without any choice. None if they do not fit together.
+/// without any choice. None if they are incompatible.
 std::optional<OpSharding> readOpSharding(Operation *op, const ShardingRule &rule,
                                          const ChoiceContext &context);
 

@@ -1,4 +1,4 @@
-//===- CountedLoop.cpp - Loops whose number of trips is known -------------===//
+//===- CountedLoop.cpp - Loops with a known trip count ---------------------===//
 
 #include "dialects/StableHLO/Utils/CountedLoop.h"
 

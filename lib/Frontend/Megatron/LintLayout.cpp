@@ -161,7 +161,7 @@ static void checkLayoutLine(Linter &linter) {
                     "the run prints " + size.text + " of " + Twine(*size.value) +
                         ", its arguments say " + Twine(given->integer));
   }
-  // Arguments say the same in a dump, where the product is checked.
+  // In a dump, the check of the product covers the same contradiction.
   if (linter.log.find("world_size") || !logged->worldSize || !logged->dataParallel)
     return;
   int64_t product =

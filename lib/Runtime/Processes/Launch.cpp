@@ -55,8 +55,8 @@ absl::Status findFirst(TcpOptions &options) {
   return absl::OkStatus();
 }
 
-/// Returns true if MPI connects the processes that srun started. Asking Open MPI itself would end
-/// this process if it does not.
+/// Returns true if MPI connects the processes that srun started. If it was not, a call of Open MPI
+/// would end this process.
 bool slurmOffersMpi() {
   // Every Open MPI finds its peers by PMIx, but only one built for it by PMI; in that case an
   // address is safer.

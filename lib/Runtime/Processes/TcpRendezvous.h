@@ -48,7 +48,7 @@ struct JoiningPeer {
   size_t done = 0; ///< bytes of the hello received
 };
 
-/// Accepts connections. Strangers may connect as well and send anything or nothing.
+/// Accepts connections. Unrelated processes may connect as well and send anything or nothing.
 class Rendezvous {
 public:
   Rendezvous(Socket listener, double seconds, Clock::time_point deadline)

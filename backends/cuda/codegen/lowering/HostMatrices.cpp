@@ -56,7 +56,7 @@ public:
 };
 } // namespace
 
-/// The function of that name; null where it is there already, or `found` is.
+/// The function of that name; null where the module already has it, or `found` is set.
 static func::FuncOp declare(const HostMatrices &block, const Twine &name, ArrayRef<Type> types,
                             func::FuncOp &found) {
   SmallString<64> text;

@@ -38,7 +38,7 @@ static KernelOp findProduct(WriteOp write) {
   return canAdd ? kernel : KernelOp();
 }
 
-/// Adds what the target of the write holds in the product, and stores the result there.
+/// Adds the content of the write's target in the product, and stores the result there.
 static void accumulateIn(KernelOp kernel, WriteOp write) {
   OpBuilder builder(kernel);
   auto held = ReadOp::create(builder, write.getLoc(), write.getValue().getType(),

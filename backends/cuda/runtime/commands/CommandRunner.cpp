@@ -233,7 +233,7 @@ absl::Status CommandRunner::run(const proto::CudaCommand &command) {
   if (isDone(command))
     return absl::OkStatus();
   if (runsBody(command))
-    return give(command); // The commands of the body come through here as well.
+    return give(command); // The commands of the body pass through this function as well.
   if (!rank.oneByOne)
     return named(giveTimed(command), command);
   return rank.oneByOne->run(/*waitsForOthers=*/countWork(command) == 0, [&] {

@@ -38,8 +38,8 @@ absl::Status StepRecorder::begin(GpuStream &stream) {
 
 std::chrono::nanoseconds StepRecorder::bound() const {
   // The driver reports the time between two events with half a microsecond of resolution, as a
-  // float in milliseconds (cuEventElapsedTime); in a step of some seconds, rounding adds as much
-  // again.
+  // float in milliseconds (cuEventElapsedTime); in a step of a few seconds, rounding adds the same
+  // error again.
   return baseBound + std::chrono::microseconds(1);
 }
 

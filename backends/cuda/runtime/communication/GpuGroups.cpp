@@ -80,7 +80,7 @@ bool haveSeparateGpus(const std::vector<int64_t> &members,
   });
 }
 
-/// Returns true if all processes have NCCL; the first that lacks it says so.
+/// Returns true if all processes have NCCL; the first process that lacks it reports this.
 absl::StatusOr<bool> isNcclEverywhere(Communicator &communicator) {
   const absl::Status tried = findNccl();
   const auto processes = static_cast<size_t>(communicator.numProcesses());

@@ -44,7 +44,7 @@ bool isNotFound(absl::string_view error, absl::string_view name) {
   return absl::StartsWith(error, absl::StrCat(name, ": cannot open shared object file"));
 }
 
-/// The name of the library that the loader did not find; empty if the error says something else.
+/// The name of the library that the loader did not find; empty for other errors.
 std::string nameOfMissing(absl::string_view error) {
   const absl::string_view name = error.substr(0, error.find(':'));
   return isNotFound(error, name) ? std::string(name) : "";

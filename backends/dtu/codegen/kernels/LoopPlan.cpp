@@ -252,7 +252,7 @@ bool Planner::planSteps() {
   if (!assignPhases(reduced, ~reduced))
     return false;
   for (int64_t maximum = kLargestTile; maximum >= 1; maximum /= 2) {
-    // First enough items for all workers, then steps as long as a tile allows.
+    // First provides items for all workers, then makes steps as long as a tile allows.
     int64_t share = llvm::divideCeil(size(kept), machine.workers);
     int64_t keptTile = columnsWalked ? std::clamp<int64_t>(maximum / kSmallestTile, 1, share)
                                      : std::clamp<int64_t>(llvm::alignTo(share, 16), 1,

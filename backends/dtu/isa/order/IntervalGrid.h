@@ -17,7 +17,7 @@ public:
   uint32_t add(int64_t low, int64_t high);
   /// Replaces an interval by a larger one.
   void grow(uint32_t number, int64_t low, int64_t high);
-  /// Calls visit(number) once for each interval that meets [low, high), and perhaps for others.
+  /// Calls visit(number) once for each interval that overlaps [low, high), and possibly for others.
   template <typename Visit> void visit(int64_t low, int64_t high, Visit &&visit) {
     ++query;
     auto visitAll = [&](const auto &numbers) {

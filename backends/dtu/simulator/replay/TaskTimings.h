@@ -42,7 +42,7 @@ struct OuterMessage {
   int64_t peer = 0, channel = 0, bytes = 0;
 };
 
-/// A task as a whole device group runs it.
+/// A task, as all ranks of a device group run it.
 struct GroupTask {
   std::vector<RankSet> rankSets;
   /// Of each rank of the group: messages with other groups, and all its messages.

@@ -57,7 +57,7 @@ enum class StretchScope {
   Run   ///< all chips of a run and their messages, for runs of the same ranks
 };
 
-/// Shared by runs as the scope says. The programs must outlive it.
+/// Shared by runs according to the scope. The programs must outlive it.
 class ChipMemory {
 public:
   explicit ChipMemory(StretchScope scope = StretchScope::Chip) : scope(scope) {}
