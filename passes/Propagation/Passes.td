@@ -67,7 +67,7 @@ def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
       micro-batches. The cost includes resharding its operands from their shardings, and its results
       to the required shardings. Weights do not move, nor do rows of the batch between replicas.
       Partial sums are reduced at their uses, except that sums of partial sums are added first.
-    - - Without micro-batches, a function result without a stated sharding gets the sharding of
+    - Without micro-batches, a function result without a stated sharding gets the sharding of
       Shardy's basic propagation, which depends only on factor rules. With micro-batches, it keeps
       the sharding in which it is computed.
     - Constants, counters and random bits, and values that depend only on them and on scalars, are

@@ -40,9 +40,9 @@ bool torchrunListens() {
 absl::Status findFirst(TcpOptions &options) {
   const char *address = std::getenv("MASTER_ADDR");
   if (!address || !*address)
-    return absl::InvalidArgumentError(
-        "MASTER_ADDR is not set; expected the host of process 0 in MASTER_ADDR, and a free port of "
-        "it in MASTER_PORT");
+    return absl::InvalidArgumentError("MASTER_ADDR is not set; expected the host of process 0 in "
+                                      "MASTER_ADDR, and one of its free "
+                                      "ports in MASTER_PORT");
   options.address = address;
   int64_t port = 0;
   ST_RETURN_IF_ERROR(readNumber("MASTER_PORT", 1, 65535, port));
@@ -58,8 +58,8 @@ absl::Status findFirst(TcpOptions &options) {
 /// Returns true if MPI connects the processes that srun started. If it was not, a call of Open MPI
 /// would end this process.
 bool slurmOffersMpi() {
-  // Every Open MPI finds its peers by PMIx, but only one built for it by PMI; in that case an
-  // address is safer.
+  // Every Open MPI build finds its peers by PMIx, but only some builds by PMI; then an address is
+  // safer.
   const bool offersPmix = std::getenv("PMIX_NAMESPACE");
   const bool offersPmi = std::getenv("PMI_RANK") && !std::getenv("MASTER_ADDR");
   return (offersPmix || offersPmi) && MpiLibrary::open().ok();
