@@ -78,7 +78,7 @@ int64_t semaphoreOf(const DecodedProgram &program, Slot slot, const int64_t *reg
   int64_t at = program.semaphores[slot.index].semaphore(registers);
   if (at >= 0 && at < program.source.semaphores)
     return at;
-  fault = absl::StrCat("semaphore ", at, " of ", program.source.semaphores);
+  fault = absl::StrCat("semaphore ", at, ", but the program has only ", program.source.semaphores);
   return -1;
 }
 

@@ -156,7 +156,7 @@ LogicalResult LoopOp::verify() {
   if (getCarried().size() != getInits().size() || getInits().getTypes() != getResultTypes())
     return emitOpError("carries ")
            << getCarried().size() << " buffers, expected one for each of " << getInits().size()
-           << " first values and " << getNumResults() << " results, of the same types";
+           << " initial values and " << getNumResults() << " results, of the same types";
   return success();
 }
 
