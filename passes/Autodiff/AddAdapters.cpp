@@ -60,7 +60,7 @@ private:
   ArrayRef<std::string> patterns;
   const int64_t rank;
   const double alpha;
-  const uint32_t dropRate; ///< as the dropout mask takes it
+  const uint32_t dropRate; ///< in the form of the dropout mask
   OpBuilder builder;
   Emitter emit;
   llvm::StringSet<> used;

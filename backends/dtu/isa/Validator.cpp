@@ -225,7 +225,7 @@ private:
   void check(const Signal &i) { checkSemaphore(i.semaphore, i.count); }
   void check(const Barrier &i) {
     if (i.id < 0 || i.id >= program.barriers)
-      fail("barrier ", i.id, " of ", program.barriers);
+      fail("barrier ", i.id, ", but the program has only ", program.barriers);
     require(i.participants >= 1, "a barrier needs a participant");
     auto [it, isNew] = barriers.emplace(i.id, i.participants);
     if (!isNew && it->second != i.participants)

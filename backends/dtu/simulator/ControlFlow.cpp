@@ -62,7 +62,7 @@ bool runControl(const DecodedProgram &program, Slot slot, const std::vector<int6
     int64_t at = inst.index(registers);
     int64_t size = std::min(program.source.tableSize, static_cast<int64_t>(table.size()));
     if (at < 0 || at >= size) {
-      fault = absl::StrCat("entry ", at, " of a rank table of ", size);
+      fault = absl::StrCat("entry ", at, " of a rank table with ", size, " entries");
       return false;
     }
     registers[inst.dst] = table[static_cast<size_t>(at)];

@@ -123,7 +123,7 @@ absl::Status Join::gather() {
   if (!options.storeKey.empty())
     ST_RETURN_IF_ERROR(leaveAddress(ownEnd(listener).port));
   if (::getrandom(key, sizeof key, 0) != sizeof key)
-    return fail(absl::StrCat("no random bytes: ", std::strerror(errno)));
+    return fail(absl::StrCat("cannot read random bytes: ", std::strerror(errno)));
   Rendezvous rendezvous(std::move(listener), seconds(), deadline);
   auto missing = [&] {
     std::vector<int64_t> numbers;

@@ -99,7 +99,8 @@ private:
 /// Checks that the entry of each rank's table is at least `minimum` and below `end`.
 absl::Status TaskValidator::checkEntry(int64_t entry, int64_t minimum, int64_t end) const {
   if (entry < 0 || entry >= group.table_size())
-    return error(absl::StrCat("entry ", entry, " of a rank table of ", group.table_size()));
+    return error(
+        absl::StrCat("entry ", entry, " of a rank table with ", group.table_size(), " entries"));
   for (int rank = 0; rank < group.device_ids_size(); ++rank)
     if (int64_t value = tableEntry(rank, entry); value < minimum || value >= end)
       return error(absl::StrCat("entry ", entry, " of the rank table is ", value));

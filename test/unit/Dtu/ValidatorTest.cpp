@@ -63,7 +63,7 @@ TEST(Validator, ControlFlow) {
                            "fill dst=L3[4*r4]{4} sizes=[1]\nleave unless=r5\nend"),
             "");
   EXPECT_EQ(errorOf("core", "wait count=0"), "count must be positive");
-  EXPECT_EQ(errorOf("core", "barrier id=1"), "barrier 1 of 1");
+  EXPECT_EQ(errorOf("core", "barrier id=1"), "barrier 1, but the program has only 1");
   EXPECT_EQ(errorOf("core", "barrier participants=8\nbarrier participants=4"),
             "barrier 0 has 8 participants elsewhere");
   EXPECT_EQ(errorOf("core", "barrier participants=9"),
