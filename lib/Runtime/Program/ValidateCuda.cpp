@@ -304,7 +304,7 @@ absl::Status TaskValidator::check(const proto::CudaExchange &exchange) const {
   const int64_t first = exchange.first(), count = exchange.count(), bytes = exchange.bytes();
   if (count < 1 || first < 0 || first > group.table_size() || count > group.table_size() - first)
     return error(absl::StrCat("an exchange of ", count, " ranks from entry ", first,
-                              " of a rank table of ", group.table_size()));
+                              " of a rank table with ", group.table_size(), " entries"));
   for (int rank = 0; rank < group.device_ids_size(); ++rank) {
     std::set<int64_t> members;
     for (int64_t i = 0; i < count; ++i)
