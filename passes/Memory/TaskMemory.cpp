@@ -167,7 +167,7 @@ bool TaskMemory::canMakeInPart(Value root) {
          !joined.contains(root);
 }
 
-/// Returns true if the storage of a value is read nowhere in the task, so that it may be written
+/// Returns true if the task does not read the storage of a value, so that it may be written
 /// earlier.
 bool TaskMemory::isNeverRead(Value root) {
   return llvm::all_of(block->getOps<WriteOp>(), [&](WriteOp write) {

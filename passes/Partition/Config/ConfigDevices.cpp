@@ -121,7 +121,7 @@ LogicalResult ConfigParser::readStage(const llvm::json::Object &mapping, int64_t
   if (devices.size() != config.devices[0].size())
     return error(key) << key << " has " << shards->size()
                       << " shards, but device_mapping.stage_0 has " << config.shardCount()
-                      << "; expected as many in every stage";
+                      << "; expected the same number in every stage";
   return success();
 }
 
