@@ -108,8 +108,9 @@ TEST(LintTest, PartsOfTodaysModels) {
                   "--hidden-size 480 --tensor-model-parallel-size 4"),
             (Strings{"run.log:1: warning: 6 groups of queries and 4 tensor-parallel devices do not "
                      "divide each other [query-groups]"}));
-  EXPECT_EQ(found("--rotary-base 500000"), (Strings{"run.log:1: warning: rotary_base is given, but "
-                                                    "the model has no rotary positions [rotary-positions]"}));
+  EXPECT_EQ(found("--rotary-base 500000"),
+            (Strings{"run.log:1: warning: rotary_base is given, but the model has no rotary "
+                     "positions [rotary-positions]"}));
   EXPECT_EQ(found("--expert-model-parallel-size 3 " + experts),
             (Strings{"run.log:1: error: 8 experts do not divide over 3 expert-parallel devices "
                      "[experts-per-device]"}));
