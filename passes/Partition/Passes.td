@@ -103,7 +103,7 @@ def PadDimensions : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
     Option<"rowAlignment", "row-alignment", "int64_t", "1",
            "Required alignment of operand rows of products in bytes, without a target; 1: any">,
     Option<"rowBytes", "row-bytes", "int64_t", "1", "Preferred alignment of operand rows of products in bytes, without a target; 1: no preference">,
-    Option<"mostPercent", "most-percent", "int64_t", "6", "Largest growth of a dimension for this alignment, in percent">
+    Option<"maxPercent", "most-percent", "int64_t", "6", "Largest growth of a dimension for this alignment, in percent">
   ];
   let statistics = [
     Statistic<"insertedMasks", "inserted-masks", "Values whose padding is masked">

@@ -276,8 +276,8 @@ void ReshardMoves::exchanges(const TensorSharding &now, Visit visit) const {
           auto isAcross = [&](Axis moved) {
             int64_t begin = *outerOf(site.splits, moved), end = begin * axes.size(moved);
             return llvm::any_of(run.axes, [&](Axis left) {
-              int64_t gone = *outerOf(now.dims[dim], left), leftEnd = gone * axes.size(left);
-              return gone % end != 0 && begin % leftEnd != 0;
+              int64_t gone = *outerOf(now.dims[dim], left), goneEnd = gone * axes.size(left);
+              return gone % end != 0 && begin % goneEnd != 0;
             });
           };
           if (dim == fromDim && llvm::any_of(run.axes, isAcross))
