@@ -11,7 +11,7 @@ ProductChoice choiceOf(uint64_t algorithm, bool isSeparate = false) {
   ProductChoice choice;
   choice.algorithm.algorithm[0] = algorithm;
   choice.algorithm.workspaceBytes = 100 * algorithm;
-  choice.isSeparate = isApart;
+  choice.isSeparate = isSeparate;
   return choice;
 }
 
