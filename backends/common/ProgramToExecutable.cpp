@@ -176,7 +176,7 @@ FailureOr<AddressAttr> GroupBuilder::place(Operation *storage, Type type) {
   return address;
 }
 
-/// A row is known by the name of the tensor that it belongs to.
+/// A row is identified by the name of its tensor.
 static void placeInStack(DictionaryAttr stack, proto::State &state) {
   if (auto name = stack.getAs<StringAttr>("name"))
     state.set_name(name.str());
@@ -187,7 +187,7 @@ static void placeInStack(DictionaryAttr stack, proto::State &state) {
     return;
   state.mutable_slice()->set_first_row(row.getInt());
   state.mutable_slice()->set_rows(state.global().shape(0));
-  // Rows of a stack are not themselves in pieces: the finer dimensions begin with them.
+  // Rows of a stack are not split further: the view's dimensions begin with the rows.
   if (state.slice().view_size() != 0)
     state.mutable_slice()->set_view(0, rows.getInt());
   state.mutable_global()->set_shape(0, rows.getInt());
@@ -292,7 +292,7 @@ LogicalResult GroupBuilder::addTask(TaskOp op) {
   return success();
 }
 
-/// Elements one after the other, little-endian, an i1 a byte.
+/// The elements in order, little-endian; an i1 takes a byte.
 static std::string bytesOf(DenseElementsAttr data) {
   std::string bytes;
   auto append = [&](const APInt &value) {
@@ -321,7 +321,7 @@ LogicalResult GroupBuilder::addConstants() {
     if (!offset || !data)
       return program.emitOpError("expects ")
              << source.constants << " to be dictionaries of offset and data";
-    // The next constant has the offset of one without elements.
+    // A constant without elements shares the next constant's offset.
     if (data.empty())
       continue;
     // Several tasks may read one constant.

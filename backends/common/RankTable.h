@@ -16,8 +16,8 @@ public:
   RankTable(st::ProgramOp program, st::MeshOp mesh) : program(program), mesh(mesh) {}
 
   /// Returns the first entry for some axes. The entries are the rank's position among the ranks
-  /// that differ from it only along the axes (first axis major), then the global ranks of all of
-  /// them by position.
+  /// that differ from it only along the axes (first axis major), then the global ranks of these
+  /// ranks in order of position.
   int64_t addAxes(ArrayAttr axes);
   /// Number of ranks along axes.
   int64_t getSize(ArrayAttr axes);

@@ -14,7 +14,7 @@ ParseResult sdy::parseAxes(AsmParser &parser, SmallVectorImpl<StringAttr> &axes,
     std::string name;
     if (parser.parseString(&name))
       return failure();
-    // `"a":(2)4`: the part of size 4 inside of parts that make up 2.
+    // `"a":(2)4`: the part of size 4 after major parts whose product is 2.
     int64_t before = 0, size = 0;
     if (succeeded(parser.parseOptionalColon())) {
       if (parser.parseLParen() || parser.parseInteger(before) || parser.parseRParen() ||

@@ -34,7 +34,7 @@ void SdyDialect::registerSdyAttributes() {
 }
 
 Attribute SdyDialect::parseAttribute(DialectAsmParser &parser, Type type) const {
-  // A rule's own syntax is of no concern: its text is found between the brackets that MLIR has
+  // A rule's syntax does not matter: its text is between the brackets that MLIR has
   // matched.
   StringRef text = parser.getFullSymbolSpec();
   if (text.consume_front("op_sharding_rule<") && text.consume_back(">"))

@@ -114,7 +114,7 @@ def Sdy_PropagationBarrierOp : Sdy_Op<"propagation_barrier", [Pure, SameOperands
 }
 
 def Sdy_ShardingGroupOp : Sdy_Op<"sharding_group"> {
-  let summary = "a constraint that all tensors of one group are sharded alike";
+  let summary = "a constraint that gives all tensors of one group the same sharding";
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$group_id);
   let assemblyFormat = "$input `group_id` `` `=` `` $group_id attr-dict `:` type($input)";
 }

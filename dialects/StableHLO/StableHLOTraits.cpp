@@ -60,8 +60,8 @@ LogicalResult traits::detail::verifyInferredTypes(Operation *op) {
   return success();
 }
 
-/// The operand that an error about the i-th of all types points at: that one, or the first where
-/// the type is a result's.
+/// The operand at which an error about type i points: operand i, or the first operand if the type
+/// is a result's.
 static Value operandAt(Operation *op, size_t i) {
   return op->getOperand(i < op->getNumOperands() ? i : 0);
 }

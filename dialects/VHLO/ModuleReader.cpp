@@ -213,7 +213,7 @@ Operation *ModuleReader::create(const OpRow &row, OperationState &state, Block &
   if (makesToken(row)) {
     RankedTensorType token = getTokenType(context);
     if (TypeRange(state.types) != TypeRange(token) || !state.regions.empty()) {
-      faults.report(row.name + ": damaged bytecode: it makes no token");
+      faults.report(row.name + ": damaged bytecode: it creates no token");
       return nullptr;
     }
     state.operands.clear();

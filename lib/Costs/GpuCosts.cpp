@@ -9,8 +9,8 @@ namespace {
 bool is16Bit(proto::ElementType type) { return type == proto::F16 || type == proto::BF16; }
 
 /// The fraction of full speed that matrix units reach for a dimension of `size` elements of
-/// `bytes`. Rows that are not aligned to cache lines take more loads, and those that tensor cores
-/// do not support take other instructions.
+/// `bytes`. Rows that are not aligned to cache lines need more loads, and sizes that tensor cores
+/// do not support need other instructions.
 double alignmentShare(const proto::KernelProfile &kernels, int64_t size, double bytes) {
   const double rowBytes = static_cast<double>(size) * bytes;
   for (const proto::KernelProfile::Alignment &alignment : kernels.alignments())

@@ -153,7 +153,7 @@ absl::StatusOr<proto::ImplementationProfile> findProfile(const std::string &name
 
 /// Length of the common prefix: clusters with the same devices have names such as "v100-4x16gb" and
 /// "v100-4x32gb". The same name is most similar.
-static size_t likeness(absl::string_view a, absl::string_view b) {
+static size_t similarity(absl::string_view a, absl::string_view b) {
   size_t length = 0;
   while (length < a.size() && length < b.size() && a[length] == b[length])
     ++length;
@@ -169,8 +169,8 @@ absl::StatusOr<proto::FittedConstants> findConstants(absl::string_view cluster,
     for (const auto &[file, text] : builtinFits()) {
       proto::FittedConstants constants;
       ST_RETURN_IF_ERROR(parseDevice(text, std::string(file), constants));
-      if (constants.profile() == name && (!nearest || likeness(constants.cluster(), cluster) >
-                                                          likeness(nearest->cluster(), cluster)))
+      if (constants.profile() == name && (!nearest || similarity(constants.cluster(), cluster) >
+                                                          similarity(nearest->cluster(), cluster)))
         nearest = constants;
     }
     if (nearest)

@@ -121,7 +121,7 @@ LogicalResult Compiler::read(CompilePhase &phase) {
     int64_t unroll;
     std::string given = options.get(*module, "unroll");
     if (StringRef(given).getAsInteger(10, unroll) || unroll < 0)
-      return error() << "--unroll=" << given << ": expected a number of trips";
+      return error() << "--unroll=" << given << ": expected a trip count";
     if (files.roles())
       numberPorts(*module);
     if (!request.startFrom &&
@@ -204,7 +204,7 @@ LogicalResult Compiler::addOptimizer() {
 /// Recomputation may depend on the resulting memory plan.
 LogicalResult Compiler::splitTasks() {
   constexpr CompilePhase phase = CompilePhase::Tasks;
-  if (!wantsToFit(*module))
+  if (!recomputesToFit(*module))
     return runPipeline(phase, getPhasePipeline(*module, phase));
   std::string pipeline = getPhasePipeline(*module, phase);
   auto [split, again] = StringRef(pipeline).split(',');

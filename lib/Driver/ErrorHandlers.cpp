@@ -33,8 +33,8 @@ static bool isStackOverflow(int signal, const siginfo_t *info) {
   return signal == SIGSEGV && stackLow && address < stackLow + reach && address > stackLow - reach;
 }
 
-// When memory is exhausted, code that does not check allocations crashes, and so does a stack that
-// cannot grow.
+// When memory is exhausted, code that does not check allocations crashes, or a stack cannot
+// grow.
 static bool isMemoryExhausted() {
   constexpr size_t bytes = 8 << 20;
   void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

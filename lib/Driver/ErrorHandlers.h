@@ -4,9 +4,9 @@
 
 namespace mlir::st {
 
-/// setUpEarlyEnd for tools that link LLVM. Besides out of memory, also failures to start a thread,
-/// fatal errors of LLVM and stack overflows print "<tool>: error: <reason>", remove temporary files
-/// and exit with 1. Call after InitLLVM, whose handlers it replaces.
+/// setUpEarlyEnd for tools that link LLVM. Out of memory, failures to start a thread, fatal errors
+/// of LLVM and stack overflows print "<tool>: error: <reason>", remove temporary files and exit
+/// with 1. Call after InitLLVM, whose handlers it replaces.
 void installErrorHandlers(const char *tool);
 
 } // namespace mlir::st

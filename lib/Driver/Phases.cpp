@@ -48,7 +48,7 @@ static constexpr PhaseInfo kPhases[kNumPhases] = {
      "schedule-pipeline",
      {{Fact::Mesh, Fact::Programs, Fact::Schedules}, FactSet::from(Fact::Kernels)}},
     {"kernels",
-     "form-loops,lower-loops,lower-tensor-ops,form-kernels{attention=fitting},"
+     "form-loops,lower-loops,lower-tensor-ops,form-kernels{attention=auto},"
      "split-attention{streamed-only=true},derive-row-sums{streamed-only=true},overlap-products,"
      "overlap-collectives,offload-stash",
      {{Fact::Mesh, Fact::Programs, Fact::Schedules}, kBareOps | FactSet::from(Fact::Addresses)}},

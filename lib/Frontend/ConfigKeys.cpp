@@ -304,7 +304,8 @@ constexpr KnownKey vitKeys[] = {{"attention_probs_dropout_prob"},
                                 {"pooler_act", KeyType::String},
                                 {"pooler_output_size", KeyType::Number}};
 
-// The general names of transformers, beside those of a family with an encoder and a decoder.
+// The general names of transformers, in addition to those of a family with an encoder and a
+// decoder.
 constexpr KnownKey otherNameKeys[] = {
     {"hidden_size"}, {"num_attention_heads"}, {"num_hidden_layers"}};
 

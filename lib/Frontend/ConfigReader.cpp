@@ -90,15 +90,15 @@ const llvm::json::Value *ConfigReader::lookup(StringRef key) const {
   return value && !value->getAsNull() ? value : nullptr;
 }
 
-int64_t ConfigReader::integer(StringRef key, int64_t fallback, int64_t least, int64_t limit) {
+int64_t ConfigReader::integer(StringRef key, int64_t fallback, int64_t minimum, int64_t limit) {
   const llvm::json::Value *value = hasFailed ? nullptr : fields.get(key);
   if (!value)
     return fallback;
   std::optional<int64_t> number = value->getAsInteger();
-  if (number && *number >= least && *number <= limit)
+  if (number && *number >= minimum && *number <= limit)
     return *number;
-  unexpected(key, "an integer from " + Twine(least) + " to " + Twine(limit));
-  return least;
+  unexpected(key, "an integer from " + Twine(minimum) + " to " + Twine(limit));
+  return minimum;
 }
 
 int64_t ConfigReader::size(StringRef key, int64_t fallback, int64_t limit) {

@@ -22,7 +22,7 @@ public:
   Value tokenClassLoss(Value x);
 
 private:
-  /// The last token of each text, [B, H]: those behind it are padding.
+  /// The last token of each text, [B, H]; the tokens after it are padding.
   Value lastToken(Value x);
   /// Values that the branches of all blocks read.
   struct Shared {
@@ -37,8 +37,8 @@ private:
   Value norm(Value x, const Twine &name);
   /// The input of a head: x, normalised and projected to the size of embeddings if the model does.
   Value outputs(Value x);
-  /// The product with the parameters `<prefix>.<name>`, in a scope of that name if the family says
-  /// so.
+  /// The product with the parameters `<prefix>.<name>`, in a scope of that name if the family has
+  /// one.
   Value dense(Value x, const Twine &prefix, StringRef name, int64_t outSize, bool hasBias,
               std::optional<double> standardDeviation = std::nullopt);
   /// Queries, keys and values, [B, S, heads * d] or [B, S, heads, d].
@@ -55,7 +55,7 @@ private:
   Value experts(Value x, const std::string &block);
   /// Rotates element i of the first r of each head of x [B, S, h, d] with element i + r / 2.
   Value rotate(Value x, const Shared &shared);
-  /// x [B, S, kv, d] with each head as often as queries share it.
+  /// x [B, S, kv, d] with each head repeated for the queries that share it.
   Value repeatHeads(Value x);
 
   ModelBuilder &model;
@@ -63,7 +63,7 @@ private:
   const ModelConfig &config;
   const DecoderFamily &family;
   Value wordEmbeddings, inputIds;
-  /// Of the batch, as CausalInputs says: [B], [B, S] and [B, S], or null.
+  /// Inputs of the batch according to CausalInputs: [B], [B, S] and [B, S], or null.
   Value prefixLengths, positionIds, segmentIds;
   RouterSums routerSums;
 };
@@ -113,7 +113,7 @@ static double pairOfWaves(const RotaryPositions &rotary, int64_t half, double wa
 static double getFrequency(const RotaryPositions &rotary, int64_t i, int64_t half) {
   constexpr double pi = 3.14159265358979323846;
   const double frequency = std::pow(rotary.theta, -static_cast<double>(i) / half);
-  // The part of the frequency that stays; the rest is stretched.
+  // The unchanged part of the frequency; the rest is scaled.
   double kept = 0.0;
   switch (rotary.scaling) {
   case RotaryPositions::None:
@@ -121,7 +121,7 @@ static double getFrequency(const RotaryPositions &rotary, int64_t i, int64_t hal
   case RotaryPositions::Linear:
     break;
   case RotaryPositions::Llama3: {
-    // Short waves stay, long ones are stretched, and those between them in part.
+    // Short wavelengths are unchanged, long ones are scaled, and those between are interpolated.
     const double waves = rotary.originalPositions * frequency / (2.0 * pi);
     kept = (waves - rotary.lowFrequencyFactor) /
            (rotary.highFrequencyFactor - rotary.lowFrequencyFactor);

@@ -13,7 +13,7 @@ using namespace mlir::st;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A family's names of the keys of rotary positions outside of `rope_parameters`.
+/// A family's names for keys of rotary positions outside of `rope_parameters`.
 struct RotaryKeys {
   StringRef theta = "rope_theta";
   StringRef fraction = "partial_rotary_factor";
@@ -160,13 +160,13 @@ static void readKeyValueHeads(ConfigReader &reader, ModelConfig &config, int64_t
                        Twine(config.keyValueHeadCount));
 }
 
-/// Reads what Llama and the families with its blocks have in common. `heads` is the default number
-/// of key and value heads; 0 stands for the number of query heads.
+/// Reads the keys that Llama and the families with its blocks have in common. `heads` is the
+/// default number of key and value heads; 0 means the number of query heads.
 static void readLlamaBlocks(ConfigReader &reader, ModelConfig &config, const DecoderSizes &sizes,
                             int64_t heads = 0) {
   readSizes(reader, config, sizes);
   readKeyValueHeads(reader, config, heads == 0 ? config.headCount : heads);
-  // 0 stands for the size derived from others.
+  // 0 means the size derived from others.
   config.headSize = reader.sizeOrNull("head_dim", 0);
   config.intermediateSize = reader.size("intermediate_size", sizes.intermediate);
   config.paddingToken = readPaddingToken(reader, config.vocabSize, std::nullopt);
@@ -237,7 +237,7 @@ static void readExpertLayers(ConfigReader &reader, ModelConfig &config) {
   auto isNumber = [](const llvm::json::Value &layer) { return layer.getAsInteger().has_value(); };
   const llvm::json::Array *layers = dense->getAsArray();
   if (!layers || !llvm::all_of(*layers, isNumber))
-    return reader.unexpected("mlp_only_layers", "null or an array of numbers of layers");
+    return reader.unexpected("mlp_only_layers", "null or an array of layer numbers");
   for (const llvm::json::Value &layer : *layers)
     if (int64_t i = *layer.getAsInteger(); i >= 0 && i < config.layerCount)
       config.experts.layers[i] = false;
@@ -380,15 +380,15 @@ static void readMegatronExperts(ConfigReader &reader, ModelConfig &config) {
   readChoices(reader, config, "moe_router_topk", 2);
   experts.normalizesWeights = !reader.boolean("moe_router_pre_softmax", false);
   if (experts.normalizesWeights && experts.perToken == 1)
-    reader.error("", "a single expert for each token has the weight 1, from which its router "
-                     "learns nothing; expected moe_router_pre_softmax with moe_router_topk = 1");
+    reader.error("", "with one expert per token, its weight is always 1, so the router learns "
+                     "nothing; expected moe_router_pre_softmax with moe_router_topk = 1");
   experts.sharedSize = reader.sizeOrNull("moe_shared_expert_intermediate_size", 0);
   const int64_t step = reader.size("moe_layer_freq", 1);
   for (int64_t i = 0; i < config.layerCount; ++i)
     experts.layers.push_back(i % step == 0);
   experts.balanceCoefficient = reader.number("moe_aux_loss_coeff", 0.0);
   experts.balanceGroup = reader.count("moe_aux_loss_sequences", 0);
-  // A mean over the tokens of all layers here, and a sum of the layers' means there.
+  // Here it is a mean over the tokens of all layers, in Megatron-LM a sum of the layers' means.
   experts.zCoefficient = reader.number("moe_z_loss_coeff", 0.0) *
                          static_cast<double>(llvm::count(experts.layers, true));
   if (config.mlpBias)
@@ -403,7 +403,7 @@ static void readMegatronBlocks(ConfigReader &reader, ModelConfig &config) {
     reader.unexpected("normalization", "\"LayerNorm\" or \"RMSNorm\"");
   config.storesNormsLessOne = reader.boolean("apply_layernorm_1p", false);
   config.normalizesHeads = reader.boolean("qk_layernorm", false);
-  // 0 stands for the size derived from others.
+  // 0 means the size derived from others.
   config.headSize = reader.sizeOrNull("kv_channels", 0);
   config.keyValueHeadCount = reader.sizeOrNull("num_query_groups", config.headCount);
   if (config.headCount % config.keyValueHeadCount != 0)

@@ -9,9 +9,9 @@ namespace mlir::st {
 
 enum class Norm {
   Layer,        ///< layer normalisation, with a weight and a bias
-  LayerPlusOne, ///< the same, but the weight is stored less one and starts at zero
+  LayerPlusOne, ///< the same, but the weight is stored minus one and starts at zero
   Rms,          ///< division by the root mean square, and a weight
-  RmsPlusOne,   ///< the same, but the weight is stored less one and starts at zero
+  RmsPlusOne,   ///< the same, but the weight is stored minus one and starts at zero
 };
 
 /// How one or three products compute queries, keys and values.
@@ -34,7 +34,7 @@ struct DecoderFamily {
   Norm norm = Norm::Layer;
   Projections projections = Projections::Separate;
   WeightLayout layout = WeightLayout::OutIn;
-  /// True if heads of queries and keys have norms of their own.
+  /// True if heads of queries and keys have separate norms.
   bool normalizesHeads = false;
   bool hasRotaryPositions = false;
   /// True if embeddings are multiplied by the root of their size.
@@ -66,14 +66,14 @@ struct DecoderFamily {
   StringRef sharedExpert, sharedGate;
 };
 
-/// The family of a type, without the parts that it leaves to a single model; null if its models are
+/// The family of a type, without the parts that differ between its models; null if its models are
 /// not causal language models.
 const DecoderFamily *findDecoderFamily(ModelType type);
 
 /// Returns true if models of this type are causal language models.
 bool isDecoder(ModelType type);
 
-/// The family of a decoder, with the parts that it leaves to a single model.
+/// The family of a decoder, with the parts that differ between models.
 DecoderFamily describeDecoder(const ModelConfig &config);
 
 } // namespace mlir::st

@@ -26,7 +26,7 @@ struct EncoderFamily {
   /// the padding token's number. Padding tokens have the row of their number.
   bool countsPositions = false;
   TokenTypes tokenTypes = TokenTypes::Given;
-  /// True if dropout follows the product behind attention.
+  /// True if dropout follows attention's output product.
   bool dropsAttentionOutput = true;
 
   /// The scope of the model, and the prefix of the parameters of embeddings and pooler.
@@ -35,9 +35,9 @@ struct EncoderFamily {
   StringRef block, query, key, value, out, attentionNorm, up, down, mlpNorm;
   // The head for masked tokens: its scope and its parameters, without ".weight".
   StringRef headScope, headDense, headNorm, decoder, headBias;
-  // The head for the class of a text, which reads its first token: a layer with its activation, and
-  // the product that gives the logits. Dropout is between them, and before them if the family says
-  // so.
+  // The head for the class of a text, which reads its first token: a layer with its activation,
+  // and the product that gives the logits. Dropout is between them and, in some families, before
+  // them.
   StringRef classDense, classOut = "classifier";
   Activation classActivation = Activation::Tanh;
   bool dropsClassInput = false;

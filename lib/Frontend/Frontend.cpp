@@ -43,13 +43,13 @@ static StringRef tasksOf(ModelType type) {
   return findEncoderFamily(type) ? "mlm, span, classify, classify-tokens or encode" : "classify";
 }
 
-/// Cosines of rotary positions are constants; so many need half a gibibyte.
+/// The cosines of rotary positions are constants; this number of them takes half a GiB.
 constexpr int64_t kMaxAngles = 1 << 27;
 
 /// Default sequence length of text.
 constexpr int64_t kDefaultSequence = 128;
 
-/// The number of tokens of a sequence: a picture has its patches and the class token.
+/// The number of tokens of a sequence: an image has its patches and the class token.
 static int64_t sequenceOf(const ModelConfig &config, std::optional<int64_t> given) {
   if (config.type == ModelType::Vit)
     return config.patchGrid().height * config.patchGrid().width + 1;
@@ -69,7 +69,8 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
   int64_t sequence = sequenceOf(config, given);
   bool isVit = config.type == ModelType::Vit;
   if (isVit && given && *given != sequence)
-    return error() << "sequence length: a picture has " << sequence << " tokens, found " << *given;
+    return error() << "sequence length: expected " << sequence << ", the tokens of an image, found "
+                   << *given;
   if (!isVit && (sequence < 1 || sequence > config.positionCount))
     return error() << "sequence length: expected 1 to "
                    << (config.type == ModelType::Gpt2 ? "n_positions" : "max_position_embeddings")
@@ -105,8 +106,8 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
   if (!hasDropoutMask(distances))
     return error() << "sequences of " << longest << " tokens with "
                    << config.relativePositions.bucketCount
-                   << " kinds of distances: expected at most " << kMaxRandomSlices << " slices of "
-                   << kMaxSliceElements << " pairs";
+                   << " relative-position buckets: expected at most " << kMaxRandomSlices
+                   << " slices of " << kMaxSliceElements << " pairs";
   const double rate = std::max({config.embeddingDropout, config.hiddenDropout, config.spanDropout,
                                 config.tokenClassDropout});
   for (auto [shape, probability] :

@@ -5,13 +5,13 @@
 //
 // Arguments carry `st.name` and `st.role`:
 //
-//   parameter  A weight under its Hugging Face name (of megatron-gpt, that of
+//   parameter  A weight under its Hugging Face name (for megatron-gpt, that of
 //              Megatron-LM), in its shape there: [out, in] for Linear layers,
-//              [in, out] for the Conv1D layers of GPT-2. `st.init` says how it starts:
+//              [in, out] for the Conv1D layers of GPT-2. `st.init` gives its initial value:
 //              {kind = "normal", std = 0.02 : f64}, {kind = "zeros"} or
 //              {kind = "ones"}; `st.no_decay` excludes it from weight decay.
 //   batch      The step's data, i32 with values below `st.limit` but for
-//              pictures, which are f32:
+//              images, which are f32:
 //                mlm   input_ids, token_type_ids, attention_mask, labels,
 //                      next_sentence_label [B]
 //                span  input_ids, token_type_ids, attention_mask,

@@ -1,4 +1,4 @@
-//===- Layers.cpp - The layers that models are made of --------------------===//
+//===- Layers.cpp - The layers of models --------------------===//
 
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/StableHLO/Utils/DropoutMask.h"

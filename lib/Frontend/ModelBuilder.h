@@ -1,4 +1,4 @@
-//===- ModelBuilder.h - The layers that models are made of ------*- C++ -*-===//
+//===- ModelBuilder.h - The layers of models ------*- C++ -*-===//
 
 #ifndef ST_LIB_FRONTEND_MODELBUILDER_H
 #define ST_LIB_FRONTEND_MODELBUILDER_H
@@ -71,12 +71,12 @@ public:
   Value weight(const Twine &name, ArrayRef<int64_t> shape) {
     return parameter(name, shape, {Init::Normal, config.initializerRange});
   }
-  /// A parameter that is not trained, which checkpoints have.
+  /// An untrained parameter that checkpoints contain.
   Value frozenParameter(const Twine &name, ArrayRef<int64_t> shape, Init init);
   /// A weight that tensor shards replicate.
   Value unshardedWeight(const Twine &name, ArrayRef<int64_t> shape);
   /// The weights `<name>` [...] of `count` equal parts of the model, stacked: [count, ...]. In
-  /// checkpoints they are tensors of their own, and the number of the part replaces the `*` in
+  /// checkpoints they are separate tensors, and the number of the part replaces the `*` in
   /// `name`.
   Value stackedWeight(const Twine &name, int64_t count, ArrayRef<int64_t> shape,
                       std::optional<double> standardDeviation = std::nullopt);
@@ -88,9 +88,9 @@ public:
   void keepMeasures() { keepsMeasures = true; }
   /// Adds a result of an evaluation; otherwise does nothing.
   void measure(StringRef name, Value value);
-  /// For an evaluation, counts the labels [...] that are not `ignored` as `<name>_count`, and those
-  /// whose logit in `logits` [..., C] is the largest as `<name>_correct`. Of equal logits the first
-  /// counts.
+  /// For an evaluation, returns the number of labels [...] that are not `ignored` as
+  /// `<name>_count`, and the number of these whose logit in `logits` [..., C] is the largest as
+  /// `<name>_correct`. Of equal logits the first counts.
   void measureCorrect(StringRef name, Value logits, Value labels, int64_t ignored);
   /// Ends @main with its results: the loss, or an output of that name, and the measured values.
   void finish(Value result, StringRef name = "loss", StringRef role = "loss");
@@ -134,7 +134,7 @@ public:
   Value splitHeads(Value x, std::optional<int64_t> size = std::nullopt);
   /// softmax(scale q k^T + bias) v over heads, with dropout; the default `scale` is 1 / sqrt(d). q,
   /// k and v are [B, S, heads * d], split or not; `bias`, if not null, broadcasts along `biasDims`
-  /// to [B, heads, S, S]. Returns [B, S, heads * d]. If the configuration says so, layer `layer`,
+  /// to [B, heads, S, S]. Returns [B, S, heads * d]. If so configured, layer `layer`,
   /// counted from 0, divides the products by its number and multiplies the scores by it.
   Value attention(Value query, Value key, Value value, Value bias, ArrayRef<int64_t> biasDims,
                   std::optional<double> scale = std::nullopt, int64_t layer = 0);
@@ -143,8 +143,8 @@ public:
                   std::optional<double> scale = std::nullopt, int64_t layer = 0);
   /// Standard deviation of the initial values of a layer that writes to the residual stream.
   double residualDeviation() const;
-  /// [S, S]: 0 where a position attends to another, the lowest number for later positions and for
-  /// those before its `window` of positions, its own included. S is `length`, if given.
+  /// [S, S]: 0 where a position attends to another; the lowest number for later positions and for
+  /// positions before its `window`, which includes itself. S is `length`, if given.
   Value causalBias(std::optional<int64_t> window = std::nullopt,
                    std::optional<int64_t> length = std::nullopt);
   /// 0 where `visible` is true, and the lowest number elsewhere.
@@ -156,8 +156,8 @@ public:
   Value binaryCrossEntropy(Value logits, Value labels);
   /// The mean square of the differences.
   Value squaredError(Value x, Value labels);
-  /// The loss of the logits [B, labels] of pictures or texts and the batch's `labels`, as the
-  /// configuration's problem says.
+  /// The loss of the logits [B, labels] of images or texts and the batch's `labels`, as the
+  /// configuration's problem_type specifies.
   Value classLoss(Value logits);
   /// The loss of the logits [B, S, labels] of tokens and the batch's `labels` [B, S].
   Value tokenClassLoss(Value logits);

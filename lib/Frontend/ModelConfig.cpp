@@ -150,7 +150,7 @@ std::optional<int64_t> mlir::st::readPaddingToken(ConfigReader &reader, int64_t 
   return std::nullopt;
 }
 
-/// The dropout of heads that classify; a null stands for the default.
+/// The dropout of classification heads; null means the default.
 static double readClassDropout(ConfigReader &reader, double fallback) {
   const llvm::json::Value *value = reader.object().get("classifier_dropout");
   return value && value->getAsNull() ? fallback
@@ -200,9 +200,9 @@ static void readRoberta(ConfigReader &reader, ModelConfig &config) {
   config.hasBinaryHead = false;
   config.headActivation = Activation::Gelu;
   config.paddingToken = readPaddingToken(reader, config.vocabSize, 1);
-  // Positions begin behind the padding token's number.
+  // Position numbers start after the padding token's number.
   if (!config.paddingToken)
-    return reader.unexpected("pad_token_id", "a token: positions begin behind its number");
+    return reader.unexpected("pad_token_id", "a token: position numbers start after it");
   config.firstPosition = *config.paddingToken + 1;
   if (config.positionCount <= config.firstPosition)
     reader.unexpected("max_position_embeddings",

@@ -64,14 +64,14 @@ enum class Task {
 
 enum class Activation { Gelu, GeluTanh, QuickGelu, Relu, ReluSquared, Silu, Tanh };
 
-/// How a causal language model learns the order of its tokens, if its family leaves that open.
+/// How a causal language model learns the order of its tokens, if its family has several ways.
 enum class PositionKind { Learned, Rotary, None };
 
 /// The kind of the labels of images or texts, which determines the loss: the number of one class, a
 /// probability of each class, or numbers to regress.
 enum class Problem { SingleLabel, MultiLabel, Regression };
 
-/// Rotary positions: the base of their wavelengths, and the stretching for texts longer than the
+/// Rotary positions: the base of their wavelengths, and the scaling for texts longer than the
 /// original ones.
 struct RotaryPositions {
   enum Scaling { None, Linear, Llama3, Yarn } scaling = None;
@@ -79,7 +79,7 @@ struct RotaryPositions {
   /// The part of each head that rotates.
   double fraction = 1.0;
   double factor = 1.0;
-  /// For Llama3: the number of waves in `originalPositions` at which stretching is complete, and at
+  /// For Llama3: the number of waves in `originalPositions` at which scaling is complete, and at
   /// which there is none.
   double lowFrequencyFactor = 0.0;
   double highFrequencyFactor = 0.0;
@@ -137,7 +137,7 @@ struct RelativePositions {
   int64_t maxDistance = 0;
 };
 
-/// What a causal language model reads of each sequence beside its tokens.
+/// Inputs of a causal language model per sequence, in addition to its tokens.
 struct CausalInputs {
   bool prefix = false;    ///< prefix_length: positions that attend to each other both ways
   bool positions = false; ///< position_ids: the position of each token
@@ -177,7 +177,7 @@ struct ModelConfig {
   int64_t typeVocabSize = 0;
   /// The token whose row of the embeddings starts as zero and gets no gradient from lookups.
   std::optional<int64_t> paddingToken;
-  /// The token behind the end of a text that is shorter than its row; unset if there is none.
+  /// The token that pads a text shorter than its row; unset if there is none.
   std::optional<int64_t> fillToken;
   Activation activation = Activation::Gelu;
   double embeddingDropout = 0.0;
@@ -207,8 +207,8 @@ struct ModelConfig {
   std::optional<bool> scalesScores;
   CausalInputs inputs; ///< Not part of the file.
   /// For families whose models differ in their blocks (megatron-gpt): norms divide by the root mean
-  /// square, their weights are stored less one, and heads of queries and keys have norms of their
-  /// own.
+  /// square, their weights are stored minus one, and the heads of queries and keys have separate
+  /// norms.
   bool usesRmsNorm = false;
   bool storesNormsLessOne = false;
   bool normalizesHeads = false;

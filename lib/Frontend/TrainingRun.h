@@ -135,7 +135,7 @@ struct TrainingRun {
   double rotaryPart = 1.0;
   /// Positions are divided by it; zero if not.
   double rotaryInterpolation = 0.0;
-  /// The factor of Llama 3.1's longer waves; zero if they are as long as others.
+  /// The factor of Llama 3.1's longer waves; zero if they have the same length as other sequences.
   double rotaryScaling = 0.0;
   RunExperts experts;
 

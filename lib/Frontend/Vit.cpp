@@ -17,7 +17,7 @@ public:
   Value loss(Value x);
 
 private:
-  /// The pictures' patches through one linear layer, [B, N, H].
+  /// The images' patches through one linear layer, [B, N, H].
   Value patches();
   Value attention(Value x, const std::string &name);
   Value dense(Value x, const Twine &name, int64_t outSize, bool hasBias = true) {

@@ -55,7 +55,7 @@ FailureOr<DenseIntElementsAttr> HloToStableHlo::replicaGroups(const hlo::Instruc
     int64_t rows = iota.num_replica_groups(), columns = iota.num_devices_per_group();
     if (!numbers || rows < 1 || columns < 1 || rows > kMaxDevices || columns > kMaxDevices ||
         rows * columns != static_cast<int64_t>(numbers->size()))
-      return error(at) << "has groups that do not fit together";
+      return error(at) << "has replica groups of inconsistent sizes";
     devices = std::max<int64_t>(devices, numbers->size());
     return make(rows, columns, *numbers);
   }

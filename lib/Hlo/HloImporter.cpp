@@ -147,7 +147,7 @@ FailureOr<HloValues> HloToStableHlo::emitInstruction(const hlo::Instruction &at,
   for (int64_t id : at.operand_ids()) {
     auto it = values.find(id);
     if (it == values.end())
-      return error(at) << "uses instruction " << id << ", which is not before it";
+      return error(at) << "uses instruction " << id << ", which no earlier instruction defines";
     emitted += static_cast<int64_t>(it->second.values.size());
     operands.push_back(it->second);
     llvm::append_range(flat, it->second.values);

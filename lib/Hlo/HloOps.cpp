@@ -153,7 +153,7 @@ LogicalResult HloToStableHlo::addComparison(const hlo::Instruction &at, Operatio
   if (!direction)
     return error(at) << "unknown comparison \"" << at.comparison_direction() << "\"";
   state.addAttribute("comparison_direction", sh::ComparisonDirectionAttr::get(context, *direction));
-  // The others follow from the elements' type, and text leaves them out.
+  // The others follow from the elements' type, and the text omits them.
   if (at.comparison_type() == "TOTALORDER")
     state.addAttribute("compare_type",
                        sh::ComparisonTypeAttr::get(context, sh::ComparisonType::TOTALORDER));
@@ -275,7 +275,7 @@ LogicalResult HloToStableHlo::addCustomCall(const hlo::Instruction &at, Operatio
   if (attributes && !at.has_sharding())
     return success();
   if (!at.has_sharding() || text.empty())
-    return error(at) << "has no sharding that is known";
+    return error(at) << "has no known sharding";
   state.addAttribute("mhlo.sharding", builder.getStringAttr(text));
   return success();
 }

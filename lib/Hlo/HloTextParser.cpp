@@ -13,7 +13,7 @@ namespace hlo = ::st::hlo;
 
 static constexpr int kDeepestShape = 64;
 
-/// `{1,0:T(8,128)S(1)}`: the order of dimensions, and what says how they are stored.
+/// `{1,0:T(8,128)S(1)}`: the order of dimensions, and attributes of their storage.
 static LogicalResult readLayout(HloTextCursor &cursor, hlo::Shape &shape) {
   // A brace after a space begins a computation.
   if (!cursor.takeAdjacent("{"))

@@ -8,8 +8,8 @@ namespace hlo = ::st::hlo;
 namespace sh = mlir::stablehlo;
 
 namespace {
-/// A window's numbers, dimension by dimension. Proto3 leaves out zeros, and a stride or
-/// a dilation of zero is one.
+/// A window's numbers, dimension by dimension. Proto3 omits zeros, and a stride or a dilation of
+/// zero means one.
 struct WindowNumbers {
   explicit WindowNumbers(const hlo::Window &window) {
     auto atLeastOne = [](int64_t value) { return value == 0 ? 1 : value; };

@@ -72,7 +72,7 @@ struct Layout {
   int64_t devices() const { return groupDevices() * stages; }
   /// Devices of a device group.
   int64_t groupDevices() const { return tensor * context * replicas; }
-  /// Devices that hold the same weights and add up their gradients, or, of experts, the same
+  /// Devices that hold the same weights and add up their gradients, or, for experts, the same
   /// experts.
   int64_t copies() const { return context * replicas; }
   int64_t expertCopies() const { return copies() / expert; }

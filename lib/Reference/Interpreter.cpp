@@ -99,8 +99,8 @@ bool hasRankOps(func::FuncOp function, function_ref<bool(Operation *)> isRankOp,
   return result.wasInterrupted();
 }
 
-// A function is on per-device shapes if an argument says so, or has an input
-// larger than its type, or if an op in it means something on several ranks only.
+// A function has per-device shapes if an argument's attribute states it, if an input is larger than
+// its argument's type, or if an op has a meaning only on several ranks.
 bool FunctionRun::isPartitioned() {
   if (!mesh)
     return false;
@@ -125,7 +125,7 @@ FailureOr<RankGrid> FunctionRun::getGrid() {
   DenseSet<Operation *> visited;
   if (!hasRankOps(function, isReplicaOp, visited))
     return RankGrid();
-  // Each rank takes time and memory; nothing in a program says how many are meant in earnest.
+  // Each rank takes time and memory, so the limit catches damaged counts.
   constexpr int64_t kMaxRanks = 1024;
   int64_t replicas = getCount(function, "mhlo.num_replicas");
   int64_t partitions = getCount(function, "mhlo.num_partitions");

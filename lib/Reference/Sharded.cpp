@@ -111,8 +111,8 @@ static LogicalResult shardFine(const Tensor &global, ShardingAttr sharding, cons
     size *= grid.getSize(axes);
   std::optional<FineSharding> fine = refine(sharding, full, grid);
   if (!fine)
-    return op->emitError("a tensor of ")
-           << toString(global) << " that " << sharding << " does not divide";
+    return op->emitError("sharding ")
+           << sharding << " does not divide a tensor of " << toString(global);
   Tensor unsharded = full == Shape(global.getShape())
                          ? global
                          : sliceWithPadding(global, Shape(full.size(), 0), full, isState);
@@ -182,8 +182,8 @@ static LogicalResult unshardFine(const RankValues &pieces, ShardingAttr sharding
     size *= grid.getSize(axes);
   std::optional<FineSharding> fine = refine(sharding, full, grid);
   if (!fine)
-    return op->emitError() << what << " has parts of " << toString(pieces[0]) << ", into which "
-                           << sharding << " does not divide a tensor";
+    return op->emitError() << what << " has parts of " << toString(pieces[0]) << ", but sharding "
+                           << sharding << " divides no tensor into such parts";
   Shape local(fine->shape.begin(), fine->shape.end());
   for (auto [size, axes] :
        llvm::zip_equal(local, getAxes(fine->sharding, static_cast<int64_t>(local.size()), grid)))

@@ -11,7 +11,7 @@ static Tensor toTensor(const ::st::SafetensorsTensor &file) {
   Tensor tensor(file.type, file.shape);
   uint8_t *data = tensor.mutableData<uint8_t>();
   std::memcpy(data, file.data.data(), file.data.size());
-  // A bool of any other value than 0 and 1 is no bool to C++.
+  // In C++ a bool must be 0 or 1.
   if (file.type == ElementType::BOOL)
     for (int64_t i = 0; i < tensor.getNumElements(); ++i)
       data[i] = data[i] != 0;
@@ -26,7 +26,7 @@ absl::Status readTensors(const std::string &path, NamedTensors &tensors) {
   for (const ::st::SafetensorsTensor &file : (*reader)->tensors())
     if (!tensors.emplace(file.name, toTensor(file)).second)
       return absl::InvalidArgumentError(
-          absl::StrCat(path, ": tensor '", file.name, "' is in another input file, too"));
+          absl::StrCat(path, ": tensor '", file.name, "' is also in another input file"));
   return absl::OkStatus();
 }
 

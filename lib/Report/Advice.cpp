@@ -105,7 +105,7 @@ void adviseOnBubble(const StepFigures &figures, std::vector<Advice> &list) {
   auto largerBatch = [&](int64_t wanted) {
     return figures.batch == 0 || figures.batch % wanted == 0
                ? std::string()
-               : absl::StrFormat(" A batch of %d is no multiple of %d, which this needs.",
+               : absl::StrFormat(" The batch, %d, would have to be a multiple of %d.",
                                  figures.batch, wanted);
   };
   Advice advice = {finding, "", 0, false};
@@ -149,23 +149,23 @@ void adviseOnBalance(const StepFigures &figures, std::vector<Advice> &list) {
       sum += row.times[static_cast<size_t>(c)];
     return static_cast<double>(sum) / static_cast<double>(row.ranks);
   };
-  double sum = 0, most = 0;
+  double sum = 0, maximum = 0;
   std::string name;
   for (const StepFigures::Row &row : figures.groups) {
     sum += work(row);
-    if (work(row) > most) {
-      most = work(row);
+    if (work(row) > maximum) {
+      maximum = work(row);
       name = row.name;
     }
   }
   const double mean = sum / static_cast<double>(figures.groups.size());
   constexpr double kUneven = 1.1;
-  if (most < kUneven * mean)
+  if (maximum < kUneven * mean)
     return;
   list.push_back({absl::StrFormat("A device of %s works for %s, the mean over the groups is %s.",
-                                  name, milliseconds(most), milliseconds(mean)),
+                                  name, milliseconds(maximum), milliseconds(mean)),
                   "A more even split of the model into stages saves at most the difference.",
-                  (most - mean) / static_cast<double>(figures.total), false});
+                  (maximum - mean) / static_cast<double>(figures.total), false});
 }
 
 void adviseOnLinks(const StepFigures &figures, std::vector<Advice> &list) {

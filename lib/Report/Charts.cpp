@@ -40,9 +40,9 @@ std::vector<size_t> columnsOf(const StepFigures::Track &track, int64_t total, si
   std::vector<size_t> result(columns, kNone);
   constexpr double kMin = 0.05;
   for (size_t i = 0; i < columns; ++i) {
-    const auto most = std::max_element(times[i].begin(), times[i].end());
-    if (*most > kMin)
-      result[i] = static_cast<size_t>(most - times[i].begin());
+    const auto maximum = std::max_element(times[i].begin(), times[i].end());
+    if (*maximum > kMin)
+      result[i] = static_cast<size_t>(maximum - times[i].begin());
   }
   return result;
 }
@@ -137,9 +137,9 @@ std::string memoryChart(const StepFigures &figures) {
   constexpr double kHeight = 220;
   std::string out = beginPicture(kHeight + kAxis, "Memory over the step");
   out += timeAxis(figures.total, 0, kHeight);
-  const double most = static_cast<double>(memory.reserved) * 1.05;
-  auto yOf = [&](double bytes) { return kHeight * (1 - bytes / most); };
-  const double mebibytes = most / (1 << 20), step = niceStep(mebibytes);
+  const double maximum = static_cast<double>(memory.reserved) * 1.05;
+  auto yOf = [&](double bytes) { return kHeight * (1 - bytes / maximum); };
+  const double mebibytes = maximum / (1 << 20), step = niceStep(mebibytes);
   for (int i = 1; i * step < mebibytes; ++i) {
     const double y = yOf(i * step * (1 << 20));
     absl::StrAppend(&out, "<line class=\"grid\" x1=\"", number(kLeft), "\" x2=\"",

@@ -30,9 +30,9 @@ std::string printRow(const StepFigures::Row &row) {
 }
 
 template <typename T, typename Print>
-std::string printList(const std::vector<T> &list, size_t most, Print &&print) {
+std::string printList(const std::vector<T> &list, size_t maximum, Print &&print) {
   std::vector<std::string> entries;
-  for (size_t i = 0; i < list.size() && i < most; ++i)
+  for (size_t i = 0; i < list.size() && i < maximum; ++i)
     entries.push_back(print(list[i]));
   return absl::StrCat("[", absl::StrJoin(entries, ",\n "), "]");
 }

@@ -206,11 +206,11 @@ void Gatherer::addTrack(const proto::Group &group) {
 }
 
 void Gatherer::addMemory() {
-  int64_t most = -1;
+  int64_t maximum = -1;
   size_t at = 0;
   for (size_t rank = 0; rank < groupOf.size(); ++rank)
-    if (const DeviceWork &device = devices.at(deviceOf[rank]); device.arena > most) {
-      most = device.arena;
+    if (const DeviceWork &device = devices.at(deviceOf[rank]); device.arena > maximum) {
+      maximum = device.arena;
       at = rank;
     }
   const proto::Group &group = program.groups(static_cast<int>(groupOf[at]));
@@ -240,13 +240,13 @@ void Gatherer::addLinks() {
   for (const LinkWork &work : timed.time.work.links) {
     StepFigures::Link link = {work.name, kindOfLink(work.name), work.bytes, work.picoseconds, "",
                               0};
-    int64_t most = 0;
+    int64_t maximum = 0;
     for (const auto &[what, bytes] : uses[work.name])
-      if (bytes > most) {
-        most = bytes;
+      if (bytes > maximum) {
+        maximum = bytes;
         link.mostly = what;
       }
-    link.mostlyShare = static_cast<double>(most) / static_cast<double>(work.bytes);
+    link.mostlyShare = static_cast<double>(maximum) / static_cast<double>(work.bytes);
     figures.links.push_back(std::move(link));
   }
   std::stable_sort(

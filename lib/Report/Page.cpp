@@ -46,7 +46,7 @@ std::string summary(const StepFigures &figures) {
     rows.push_back({textCell(name), {html}});
   };
   add("time", absl::StrCat("<strong>", printMilliseconds(figures.total), " ms</strong>"));
-  add("no schedule of the same work is faster than (roofline bound)",
+  add("roofline lower bound",
       absl::StrCat(printMilliseconds(figures.lowerBound), " ms, ",
                    printShare(ofStep(figures, figures.lowerBound)), " of the step"));
   add("sum of all instructions",
@@ -193,7 +193,7 @@ std::string memory(const StepFigures &figures) {
   const StepFigures::MemoryChart &chart = figures.memory;
   std::string out;
   if (chart.steps.empty()) {
-    out = htmlNote("The memory over time is not known of a program that was compiled from code "
+    out = htmlNote("The memory over time is unknown for a program compiled from code "
                    "(--compile-from=dtu).");
   } else {
     out = absl::StrCat("<h3>", escapeHtml(chart.name),
@@ -313,7 +313,7 @@ std::string criticalPath(const StepFigures &figures) {
                     }))});
   }
   if (rest > 0)
-    rows.push_back({textCell(absl::StrCat(longest.size() - kMaxPieces, " shorter ones")),
+    rows.push_back({textCell(absl::StrCat(longest.size() - kMaxPieces, " shorter pieces")),
                     textCell(""), textCell(""), timeCell(rest), shareCell(ofStep(figures, rest)),
                     textCell("")});
   return htmlSection(
@@ -371,8 +371,9 @@ std::string kernels(const StepFigures &figures) {
       "kernels", "Kernels",
       absl::StrCat(
           "<p>Products take ", productShare(figures, all.flops, figures.peakFlops),
-          " (16 bits, data sheet), ", productShare(figures, all.flops, figures.reachedFlops),
-          " (what the costs allow a large product).</p>\n", htmlTable(sums),
+          " (16-bit peak of the data sheet), ",
+          productShare(figures, all.flops, figures.reachedFlops),
+          " (reachable by a large product).</p>\n", htmlTable(sums),
           "<details><summary>Each kernel</summary>\n", htmlTable(rows), "</details>\n",
           htmlNote("For the device with the most work. MB are the bytes that a kernel reads "
                    "and writes.")));

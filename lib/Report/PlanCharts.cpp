@@ -15,18 +15,18 @@ namespace {
 constexpr double kMaxTimes = 4, kMaxMemories = 1.3;
 constexpr double kHeight = 320, kDot = 2.2;
 
-double mostMs(const proto::PlanReport &report) { return kMaxTimes * report.best().predicted_ms(); }
+double maxMs(const proto::PlanReport &report) { return kMaxTimes * report.best().predicted_ms(); }
 
-double mostMib(const proto::PlanReport &report) { return kMaxMemories * report.memory_limit_mib(); }
+double maxMib(const proto::PlanReport &report) { return kMaxMemories * report.memory_limit_mib(); }
 
 bool isComposed(const proto::PlanCandidate &candidate) { return candidate.predicted_ms() > 0; }
 
 /// Lines across the drawing with GiB at their left.
 std::string memoryAxis(double mib, double height) {
   std::string out;
-  const double most = mib / 1024, step = niceStep(most);
-  for (int i = 0; i * step < most; ++i) {
-    const double y = height * (1 - i * step / most);
+  const double maximum = mib / 1024, step = niceStep(maximum);
+  for (int i = 0; i * step < maximum; ++i) {
+    const double y = height * (1 - i * step / maximum);
     absl::StrAppend(&out, "<line class=\"grid\" x1=\"", number(kLeft), "\" x2=\"",
                     number(kLeft + kWidth), "\" y1=\"", number(y), "\" y2=\"", number(y),
                     "\"/><text x=\"", number(kLeft - 8), "\" y=\"", number(y + 4),
@@ -38,7 +38,7 @@ std::string memoryAxis(double mib, double height) {
 } // namespace
 
 int hiddenLayouts(const proto::PlanReport &report) {
-  const double ms = mostMs(report), mib = mostMib(report);
+  const double ms = maxMs(report), mib = maxMib(report);
   return static_cast<int>(std::count_if(report.candidates().begin(), report.candidates().end(),
                                         [&](const proto::PlanCandidate &candidate) {
                                           return isComposed(candidate) &&
@@ -48,7 +48,7 @@ int hiddenLayouts(const proto::PlanReport &report) {
 }
 
 std::string frontChart(const proto::PlanReport &report) {
-  const double ms = mostMs(report), mib = mostMib(report);
+  const double ms = maxMs(report), mib = maxMib(report);
   auto xOf = [&](double time) { return kLeft + kWidth * time / ms; };
   auto yOf = [&](double memory) { return kHeight * (1 - memory / mib); };
   std::string out = beginPicture(kHeight + kAxis, "Time of a step against memory of a device");
@@ -93,11 +93,11 @@ std::string memoryBars(const proto::PlanStep &step, double limitMib) {
   constexpr int kFewGroups = 16;
   const double row = step.timeline_size() <= kFewGroups ? 26 : 14, bar = row - 5;
   const double bottom = row * step.timeline_size() + 4;
-  const double most = 1.05 * std::max(limitMib, step.memory_mib());
+  const double maximum = 1.05 * std::max(limitMib, step.memory_mib());
   std::string out = beginPicture(bottom + kAxis, "Memory of a device of each group by class");
-  const double tick = niceStep(most / 1024);
-  for (int i = 0; i * tick <= most / 1024; ++i) {
-    const std::string x = number(kLeft + kWidth * i * tick * 1024 / most);
+  const double tick = niceStep(maximum / 1024);
+  for (int i = 0; i * tick <= maximum / 1024; ++i) {
+    const std::string x = number(kLeft + kWidth * i * tick * 1024 / maximum);
     absl::StrAppend(&out, "<line class=\"grid\" x1=\"", x, "\" x2=\"", x, "\" y1=\"0\" y2=\"",
                     number(bottom), "\"/><text x=\"", x, "\" y=\"", number(bottom + 15),
                     "\" text-anchor=\"middle\">", absl::StrFormat("%g", i * tick),
@@ -110,7 +110,7 @@ std::string memoryBars(const proto::PlanStep &step, double limitMib) {
     double x = kLeft;
     for (int c = 0; c < step.timeline(g).memory_size(); ++c) {
       const proto::PlanMemory &memory = step.timeline(g).memory(c);
-      const double width = kWidth * memory.mib() / most;
+      const double width = kWidth * memory.mib() / maximum;
       if (width > 0)
         absl::StrAppend(&out, "<rect class=\"m", c, "\" x=\"", number(x), "\" y=\"", number(y),
                         "\" width=\"", number(width), "\" height=\"", number(bar), "\"><title>",
@@ -120,7 +120,7 @@ std::string memoryBars(const proto::PlanStep &step, double limitMib) {
     }
     out += '\n';
   }
-  const std::string limit = number(kLeft + kWidth * limitMib / most);
+  const std::string limit = number(kLeft + kWidth * limitMib / maximum);
   absl::StrAppend(&out, "<line class=\"limit\" x1=\"", limit, "\" x2=\"", limit,
                   "\" y1=\"0\" y2=\"", number(bottom), "\"/>");
   return out + "</svg>\n";

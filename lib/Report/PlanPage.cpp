@@ -44,8 +44,7 @@ std::string summary(const proto::PlanReport &report) {
   add("parameters", absl::StrFormat("%.0f", best.parameters()));
   add("a step", absl::StrCat(printFigure(best.predicted_ms()), " ms, ",
                              printFigure(best.ms_per_sample()), " ms a sample"));
-  add("no layout is faster than (roofline bound)",
-      absl::StrCat(printFigure(best.bound_ms()), " ms"));
+  add("roofline lower bound", absl::StrCat(printFigure(best.bound_ms()), " ms"));
   add("throughput", absl::StrCat(printFigure(best.samples_per_second()), " samples/s, ",
                                  printFigure(best.tokens_per_second()), " tokens/s"));
   add("rate of a device",
@@ -84,7 +83,7 @@ std::string front(const proto::PlanReport &report) {
   if (const int hidden = hiddenLayouts(report))
     absl::StrAppend(
         &out, htmlNote(absl::StrCat(
-                  hidden, " composed layouts take more time or memory than the picture shows.")));
+                  hidden, " composed layouts take more time or memory than the chart shows.")));
   return htmlSection("front", "Time against memory", out + htmlTable(rows));
 }
 

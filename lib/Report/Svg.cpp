@@ -23,24 +23,24 @@ std::string beginPicture(double height, const std::string &title) {
                       escapeHtml(title), "\">\n");
 }
 
-double scaled(int64_t value, int64_t most) {
-  return most > 0 ? kWidth * static_cast<double>(value) / static_cast<double>(most) : 0;
+double scaled(int64_t value, int64_t maximum) {
+  return maximum > 0 ? kWidth * static_cast<double>(value) / static_cast<double>(maximum) : 0;
 }
 
-double niceStep(double most) {
-  const double power = std::pow(10.0, std::floor(std::log10(most / 4)));
+double niceStep(double maximum) {
+  const double power = std::pow(10.0, std::floor(std::log10(maximum / 4)));
   for (double factor : {5.0, 2.0})
-    if (power * factor <= most / 4)
+    if (power * factor <= maximum / 4)
       return power * factor;
   return power;
 }
 
 std::string timeAxis(int64_t total, double top, double bottom) {
   std::string out;
-  const double most = static_cast<double>(total) / 1e9, step = niceStep(most);
+  const double maximum = static_cast<double>(total) / 1e9, step = niceStep(maximum);
   const int digits = std::max(0, static_cast<int>(std::ceil(-std::log10(step) - 1e-9)));
-  for (int i = 0; i * step <= most; ++i) {
-    const double x = kLeft + kWidth * (i * step / most);
+  for (int i = 0; i * step <= maximum; ++i) {
+    const double x = kLeft + kWidth * (i * step / maximum);
     absl::StrAppend(&out, "<line class=\"grid\" x1=\"", number(x), "\" x2=\"", number(x),
                     "\" y1=\"", number(top), "\" y2=\"", number(bottom), "\"/><text x=\"",
                     number(x), "\" y=\"", number(bottom + 15), "\" text-anchor=\"middle\">",

@@ -14,7 +14,7 @@ using WhatIf = StepFigures::WhatIf;
 /// Parts that are busy for less of the step than this cannot shorten it by much.
 constexpr double kMinShare = 0.02;
 constexpr int64_t kMaxInstructions = 400'000'000;
-/// A figure that is nothing: a description has none that is 0.
+/// An absent figure: no figure of a description is 0.
 constexpr double kAlmostNothing = 1e-9;
 
 double launchShare(const StepFigures &figures) {
@@ -25,18 +25,18 @@ double launchShare(const StepFigures &figures) {
 }
 
 double largest(const StepFigures &figures, double EngineShares::*share) {
-  double most = 0;
+  double maximum = 0;
   for (const StepFigures::Row &group : figures.groups)
-    most = std::max(most, group.engines.*share);
-  return most;
+    maximum = std::max(maximum, group.engines.*share);
+  return maximum;
 }
 
 double busiest(const StepFigures &figures, const std::string &kind) {
-  int64_t most = 0;
+  int64_t maximum = 0;
   for (const StepFigures::Link &link : figures.links)
     if (link.kind == kind)
-      most = std::max(most, link.busy);
-  return static_cast<double>(most) / static_cast<double>(figures.total);
+      maximum = std::max(maximum, link.busy);
+  return static_cast<double>(maximum) / static_cast<double>(figures.total);
 }
 
 std::vector<WhatIf> propose(const StepFigures &figures) {

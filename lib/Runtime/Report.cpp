@@ -52,10 +52,10 @@ std::string printStragglersJson(const StragglerReport &report) {
 
 /// For a table: the first and the last of many ranges, and the count.
 std::string printFewRanges(const std::vector<int64_t> &numbers) {
-  constexpr size_t kMost = 8, kFirst = 3;
+  constexpr size_t kMaxShown = 8, kFirst = 3;
   const std::string text = printRanges(numbers);
   const std::vector<absl::string_view> ranges = absl::StrSplit(text, ',');
-  if (ranges.size() <= kMost)
+  if (ranges.size() <= kMaxShown)
     return text;
   return absl::StrCat(absl::StrJoin(absl::MakeConstSpan(ranges).first(kFirst), ","), ",...,",
                       ranges.back(), " (", numbers.size(), ")");

@@ -136,7 +136,7 @@ void AtomicFile::startFlush() {
 }
 
 absl::Status AtomicFile::flush() {
-  // A pipe or a device has nothing to synchronise and says EINVAL.
+  // A pipe or a device has nothing to synchronise and returns EINVAL.
   if (!temporary.empty() && ::fsync(fd) != 0)
     return systemError(path, "cannot write", errno);
   return absl::OkStatus();

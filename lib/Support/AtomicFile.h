@@ -14,10 +14,10 @@
 namespace st {
 
 /// Writes a temporary file in the target's folder and renames it over the target on commit(). A
-/// reader therefore sees the old content or the complete new one, and a failed run leaves nothing
-/// behind. A target that exists and is not a regular file (a pipe, /dev/null, /dev/stdout) is
-/// written in place; a pipe without a reader is an error, not a wait. Errors name the target and
-/// the operating system's reason.
+/// reader therefore sees the old content or the complete new one, and a failed run leaves no file.
+/// A target that exists and is not a regular file (a pipe, /dev/null, /dev/stdout) is written in
+/// place; a pipe without a reader is an error, not a wait. Errors name the target and the operating
+/// system's reason.
 class AtomicFile {
 public:
   /// `mode` is the permission of the new file before the umask.
@@ -39,7 +39,7 @@ public:
   /// The granularity of direct writes, in the file and in memory.
   static constexpr size_t kDirectBlock = 4096;
 
-  /// Selects direct writes, which bypass the system's cache of files. The next writes must then
+  /// Selects direct writes, which bypass the system's page cache. The next writes must then
   /// begin and end at multiples of kDirectBlock, in the file and in memory. Returns false if the
   /// file system has no direct writes.
   bool setDirect(bool isWanted);

@@ -60,8 +60,7 @@ absl::StatusOr<std::string> readFile(const std::string &path, uint64_t limit) {
   if (!file.status.ok())
     return file.status;
   if (file.size() > limit)
-    return inFile(path,
-                  absl::StrCat(file.size(), " bytes, more than the ", limit, " that are read"));
+    return inFile(path, absl::StrCat("expected at most ", limit, " bytes, found ", file.size()));
   std::string content(file.size(), '\0');
   for (size_t done = 0; done < content.size();) {
     const ssize_t got = ::read(file.fd, &content[done], content.size() - done);

@@ -37,7 +37,7 @@ void removeNoted() {
 }
 
 /// "<tool>: error: <what>" and a line's end, in one piece: threads may end the process at once.
-void sayError(const char *kind, const char *what) {
+void printError(const char *kind, const char *what) {
   const char *const parts[] = {toolName, ": error: ", kind, what, "\n"};
   struct iovec pieces[std::size(parts)];
   for (size_t i = 0; i < std::size(parts); ++i)
@@ -46,15 +46,15 @@ void sayError(const char *kind, const char *what) {
     return; // Nobody is left to tell.
 }
 
-void sayNotes() {
+void printNotes() {
   for (std::atomic<char *> &slot : notes)
     if (const char *what = slot.exchange(nullptr))
-      sayError("ended early: ", what);
+      printError("ended early: ", what);
 }
 
 void onEndingSignal(int number) {
   if (number == SIGTERM)
-    sayNotes();
+    printNotes();
   removeNoted();
   std::signal(number, SIG_DFL);
   sigset_t only;
@@ -96,8 +96,8 @@ NotedOnEarlyEnd::~NotedOnEarlyEnd() {
 
 void endEarly(const char *what) {
   removeNoted();
-  sayError("", what);
-  sayNotes();
+  printError("", what);
+  printNotes();
   ::_exit(1);
 }
 
@@ -122,7 +122,7 @@ bool RemovedOnEarlyEnd::forget() {
     return true;
   char *expected = text;
   const bool isKept = paths[slot].compare_exchange_strong(expected, nullptr);
-  // An early end does not free the texts that it takes, so no other note has this address.
+  // An early exit does not free the notes that it prints, so no other note has this address.
   if (isKept)
     std::free(text);
   slot = -1;

@@ -23,8 +23,8 @@ uint64_t readLittleEndian64(const uint8_t *bytes) {
 
 absl::Status invalid(absl::string_view message) { return absl::InvalidArgumentError(message); }
 
-// Checks that an entry's offsets fit its type and shape and that its data start
-// where the previous one's end.
+// Checks that an entry's offsets match its type and shape, and that its data starts where the
+// previous entry's data ends.
 absl::Status checkEntry(const SafetensorsHeaderEntry &entry, uint64_t previousEnd,
                         uint64_t dataSize) {
   std::string tensor = absl::StrCat("tensor ", quoteForMessage(entry.spec.name), ": ");

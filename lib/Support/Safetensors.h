@@ -101,7 +101,7 @@ public:
   /// As AtomicFile's.
   bool setDirect(bool isWanted) { return file->setDirect(isWanted); }
 
-  /// Asks the system to write the content so far to disk. Another thread may append meanwhile.
+  /// Asks the system to write the content so far to disk. Another thread may append concurrently.
   void startFlush() { file->startFlush(); }
 
   /// Fails if fewer bytes were written than declared.

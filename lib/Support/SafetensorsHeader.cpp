@@ -221,7 +221,7 @@ absl::StatusOr<std::string> printSafetensorsHeader(absl::Span<const SafetensorsS
   for (const SafetensorsSpec &spec : specs) {
     std::string tensor = absl::StrCat("tensor ", quoteForMessage(spec.name), ": ");
     if (!names.insert(spec.name).second)
-      return absl::InvalidArgumentError(absl::StrCat(tensor, "the name is taken"));
+      return absl::InvalidArgumentError(absl::StrCat(tensor, "an earlier tensor has this name"));
     if (!isUtf8(spec.name))
       return absl::InvalidArgumentError(absl::StrCat(tensor, "the name is not UTF-8"));
     std::optional<uint64_t> size = byteSize(spec.type, spec.shape);

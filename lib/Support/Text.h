@@ -36,7 +36,7 @@ std::string escapeControls(absl::string_view message);
 /// "12350"). Files for machines have all digits.
 std::string printFigure(double value);
 
-/// The same for a column of a table: with `decimals`, fewer where that is more than four digits
+/// The same for a column of a table: with `decimals`, or fewer if these give more than four digits
 /// ("0.0", "386.5", "12350").
 std::string printFigure(double value, int decimals);
 

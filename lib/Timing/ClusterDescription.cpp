@@ -42,8 +42,8 @@ void fill(proto::ClusterDescription &cluster, const std::string &field,
   fill(cluster, field, figure.value(), figure.source());
 }
 
-/// The launch of a GPU description is that of a kernel within a graph, and its network is a share
-/// of a node's, so that a cluster has those two itself.
+/// The launch time of a GPU description is for kernels within a graph, and its network rate is a
+/// share of a node's, so a cluster has separate figures for both.
 void fillFromGpu(proto::ClusterDescription &cluster, const proto::GpuDescription &gpu) {
   fill(cluster, "memory_bytes", gpu.memory_bytes());
   fill(cluster, "multiprocessors", gpu.multiprocessors(), absl::StrCat("d: as in ", gpu.name()));

@@ -72,7 +72,7 @@ double MeasuredCurve::us(double bytes) const {
   if (bytes >= last.bytes)
     return bytes * usPerByte();
   if (bytes <= first.bytes)
-    // A curve whose first point has the rate of its last leaves no latency.
+    // If the first point of a curve has the rate of the last one, no latency remains.
     return std::max(first.us - (first.bytes - bytes) * usPerByte(), first.us * bytes / first.bytes);
   auto above =
       std::lower_bound(points.begin(), points.end(), bytes,

@@ -7,7 +7,7 @@ namespace st {
 
 /// More pieces could gain at most this part of a step: one in 64.
 static constexpr int64_t kMaxPieces = 64;
-/// Pieces cost work to simulate and to prove in order: none for less than one part in a hundred.
+/// Each piece costs work to simulate and to prove in order, so a gain below 1 % is not worth it.
 static constexpr int64_t kWorthwhile = 100;
 
 DtuRings::DtuRings(const proto::DtuDescription &description, std::vector<DtuPlace> places)
@@ -105,7 +105,7 @@ DtuRingPlan DtuRings::planOf(int64_t members, int64_t bytes, const HopOfStage &h
 Picoseconds DtuRings::exchangeTime(const DtuHop &hop, int64_t members, int64_t bytes) const {
   const Picoseconds sent = DtuCosts::scale(bytes, hop.linkPerByte);
   const Picoseconds received = (members - 1) * (costs.dteBytes(bytes) + costs.sync);
-  // From L2 to a core, there and back to L3, each told to the next.
+  // From L2 to a core, and from there back to L3; each step signals the next one.
   const Picoseconds reduced =
       costs.dteBytes(members * bytes) +
       costs.vector(members, bytes, 1, /*transcendental=*/false, BankSteps::ofDense(bytes, 1)) +

@@ -51,7 +51,7 @@ public:
 
   /// From the first send to the last receive, with each part in `pieces` messages.
   Picoseconds timeOf(const DtuHop &hop, const DtuRingSteps &ring, int64_t pieces) const;
-  /// The fewest messages per part, a power of two, that take hardly longer than the best number.
+  /// The smallest number of messages per part, a power of two, that is almost as fast as the best.
   int64_t piecesOf(const DtuHop &hop, const DtuRingSteps &ring) const;
 
   /// The hop of the rings of a stage, by stride and size.

@@ -60,7 +60,7 @@ private:
   ArrayRef<std::string> patterns;
   const int64_t rank;
   const double alpha;
-  const uint32_t dropRate; ///< as the dropout mask takes it
+  const uint32_t dropRate; ///< in the form of the dropout mask
   OpBuilder builder;
   Emitter emit;
   llvm::StringSet<> used;
@@ -76,11 +76,11 @@ static std::optional<int64_t> blockOf(Operation *op) {
   return block ? std::optional(block.getInt()) : std::nullopt;
 }
 
-static bool isLeftOf(DotGeneralOp product, Value weight) { return product.getLhs() == weight; }
+static bool isBefore(DotGeneralOp product, Value weight) { return product.getLhs() == weight; }
 
 /// The operand that is not the weight.
 static Value getInput(DotGeneralOp product, Value weight) {
-  return isLeftOf(product, weight) ? product.getRhs() : product.getLhs();
+  return isBefore(product, weight) ? product.getRhs() : product.getLhs();
 }
 
 /// The dimension of its left or its right operand that a plain product sums over.
@@ -126,7 +126,7 @@ LogicalResult AdapterBuilder::collect(BlockArgument weight, StringRef module, bo
   auto type = cast<RankedTensorType>(weight.getType());
   SmallVector<DotGeneralOp> products;
   auto inDim = [&](DotGeneralOp product) {
-    return contractedDim(product, isLeftOf(product, weight));
+    return contractedDim(product, isBefore(product, weight));
   };
   for (Operation *user : weight.getUsers()) {
     auto product = dyn_cast<DotGeneralOp>(user);
@@ -138,7 +138,8 @@ LogicalResult AdapterBuilder::collect(BlockArgument weight, StringRef module, bo
     if (!isNamed)
       return success();
     return withNote(function.emitOpError("cannot add an adapter to ")
-                        << module << ": expected a matrix that only products by one dimension use, "
+                        << module
+                        << ": expected a matrix used only by products over one dimension, "
                         << "found " << type << " in " << user->getName(),
                     user, "it is used here");
   }
@@ -213,7 +214,7 @@ BlockArgument AdapterBuilder::addParameter(Signature &signature, const Target &t
                                   target.weight.getLoc());
 }
 
-/// The seed and the step, an argument that models with dropout of their own have.
+/// The seed and the step: an argument that models with dropout already have.
 Value AdapterBuilder::getKey(Signature &signature) {
   auto type = RankedTensorType::get({2}, builder.getIntegerType(32, /*isSigned=*/false));
   for (BlockArgument argument : function.getArguments())
@@ -232,7 +233,7 @@ void AdapterBuilder::adapt(const Target &target, Value down, Value up) {
   for (DotGeneralOp product : target.products) {
     builder.setInsertionPointAfter(product);
     emit.loc = NameLoc::get(builder.getStringAttr("adapter"), product.getLoc());
-    const bool isLeft = isLeftOf(product, target.weight);
+    const bool isLeft = isBefore(product, target.weight);
     Value x = getInput(product, target.weight);
     if (dropRate > 0)
       x = emitDropout(emit, x, key, nextSite++, dropRate);
@@ -257,7 +258,7 @@ void AdapterBuilder::rewrite() {
     key = getKey(signature);
   for (const Target &target : targets) {
     DotGeneralOp first = target.products.front();
-    const int64_t contracted = contractedDim(first, isLeftOf(first, target.weight));
+    const int64_t contracted = contractedDim(first, isBefore(first, target.weight));
     ArrayRef<int64_t> shape = Emitter::shapeOf(target.weight);
     const int64_t in = shape[contracted], out = shape[1 - contracted];
     // The deviation of the uniform distribution by which PEFT initialises: as wide as that of a

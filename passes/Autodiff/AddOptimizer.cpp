@@ -277,14 +277,15 @@ void StepBuilder::updateDynamicScale() {
   Value canGrow = emit.compare(stablehlo::ComparisonDirection::LT, doubled,
                                emit.splatLike(doubled, std::numeric_limits<double>::infinity()));
   Value grown = emit.select(emit.bitAnd(grows, canGrow), doubled, lossScale);
-  Value least = emit.splatLike(lossScale, scaling.getAs<FloatAttr>("min_scale").getValueAsDouble());
-  Value fallen = emit.max(emit.scale(lossScale, 0.5), least);
+  Value minimum =
+      emit.splatLike(lossScale, scaling.getAs<FloatAttr>("min_scale").getValueAsDouble());
+  Value fallen = emit.max(emit.scale(lossScale, 0.5), minimum);
   if (hysteresis > 1) {
     // The number of overflows since the scale last grew.
     Value overflows = addCounter("loss_scale.overflows");
-    Value most = emit.splatLike(overflows, hysteresis);
-    Value more = emit.min(emit.add(overflows, one), most);
-    fallen = emit.select(emit.compare(stablehlo::ComparisonDirection::GE, more, most), fallen,
+    Value maximum = emit.splatLike(overflows, hysteresis);
+    Value more = emit.min(emit.add(overflows, one), maximum);
+    fallen = emit.select(emit.compare(stablehlo::ComparisonDirection::GE, more, maximum), fallen,
                          lossScale);
     setState(overflows, emit.select(isFinite, emit.select(grows, zero, overflows), more));
   }
@@ -354,7 +355,7 @@ void StepBuilder::prepareScalars() {
   Value learningRate = addArgument("learning_rate", "scalar", scalar), step;
   if (optimizer->readsStep())
     step = addArgument("step", "scalar", scalar);
-  // Skipped steps do not count, neither here nor in the host's schedule.
+  // Skipped steps count neither here nor in the host's schedule.
   if (scaling) {
     skippedSteps = addCounter(kSkippedStepsName);
     if (step)

@@ -1,8 +1,8 @@
 //===- StopSoftmaxGradients.cpp - Maxima that cancel in softmax -----------===//
 //
 // softmax(x) = exp(x - m) / sum(exp(x - m)) does not depend on m, so the gradient of m is zero.
-// Differentiation term by term does not see that: it emits ops that add up to zero, and they keep
-// the backward pass of attention from becoming one kernel.
+// Differentiation term by term emits ops that add up to zero, and these prevent the backward pass
+// of attention from becoming one kernel.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,7 +71,7 @@ private:
 static bool isConstant(Value value) { return matchPattern(skipBroadcasts(value), m_Constant()); }
 
 /// Returns true if a value has one element for each element of m: it is not repeated along rows, so
-/// other values that it meets cannot vary along them.
+/// values combined with it cannot vary along them.
 static bool isOfRows(Value value, const Dependence &dependence) {
   return llvm::all_of(llvm::zip_equal(shapeOf(value), dependence.dims), [](auto sizeAndDim) {
     auto [size, dim] = sizeAndDim;

@@ -65,8 +65,8 @@ namespace {
 /// Fills the buckets of a part of a task without barriers.
 class Filler {
 public:
-  Filler(std::vector<Bucket> &buckets, llvm::function_ref<int64_t(Operation *)> most)
-      : buckets(buckets), most(most) {}
+  Filler(std::vector<Bucket> &buckets, llvm::function_ref<int64_t(Operation *)> maximum)
+      : buckets(buckets), maximum(maximum) {}
 
   void visit(Operation *op);
   /// Ends the part: no op may move across this point.
@@ -85,7 +85,7 @@ private:
   llvm::BitVector close(const llvm::BitVector &needed) const;
 
   std::vector<Bucket> &buckets;
-  llvm::function_ref<int64_t(Operation *)> most;
+  llvm::function_ref<int64_t(Operation *)> maximum;
   /// The buckets that an op, or the collectives of a bucket, need.
   DenseMap<Operation *, llvm::BitVector> needs;
   std::vector<llvm::BitVector> needsOfBucket;
@@ -116,7 +116,7 @@ llvm::BitVector Filler::close(const llvm::BitVector &needed) const {
 
 void Filler::take(Operation *op, const llvm::BitVector &needed) {
   int64_t bytes = std::max(bytesOf(op->getOperands()), bytesOf(op->getResults()));
-  const int64_t limit = most(op);
+  const int64_t limit = maximum(op);
   if (bytes >= limit)
     return;
   Key key{op->getName(), op->getPropertiesAsAttribute(),
@@ -160,9 +160,9 @@ void Filler::end() {
 }
 
 std::vector<Bucket> mlir::st::fillBuckets(Block &block,
-                                          llvm::function_ref<int64_t(Operation *)> most) {
+                                          llvm::function_ref<int64_t(Operation *)> maximum) {
   std::vector<Bucket> buckets;
-  Filler filler(buckets, most);
+  Filler filler(buckets, maximum);
   for (Operation &op : block) {
     if (isBorder(&op))
       filler.end();

@@ -17,21 +17,21 @@ using namespace mlir::st;
 /// messages) is a twentieth of its time. A larger bucket saves little and waits longer for its last
 /// tensor. At most the bucket size of PyTorch's DistributedDataParallel.
 static int64_t getBucketBytes(Operation *op, const MeshAxes &axes) {
-  constexpr double most = 25 << 20, share = 1.0 / 20;
+  constexpr double maximum = 25 << 20, share = 1.0 / 20;
   auto time = [&](double bytes) {
     return axes.costs()
         .collective(kindOfCollective(op), bytes, groupOfCollective(op, axes))
         .total();
   };
-  const double fixed = time(0), ofBytes = time(most) - fixed;
+  const double fixed = time(0), ofBytes = time(maximum) - fixed;
   const double worthIt =
       ofBytes > 0 ? (1 / share - 1) * fixed / ofBytes : 1; // of one rank: nothing
-  return static_cast<int64_t>(most * std::min(1.0, worthIt));
+  return static_cast<int64_t>(maximum * std::min(1.0, worthIt));
 }
 
 namespace {
-/// The ops between the collectives of a bucket, in program order: those that the collectives need,
-/// and those that need them. No op is both.
+/// The ops between the collectives of a bucket, in program order: the producers of the collectives'
+/// operands, and the users of their results. No op is both.
 struct Between {
   SmallVector<Operation *> needed, needing;
 };
@@ -62,14 +62,14 @@ static Between findBetween(const Bucket &bucket) {
   return between;
 }
 
-/// Combines a bucket at the position of its last collective, moving users behind it, or of its
+/// Combines a bucket at the position of its last collective, moving users after it, or of its
 /// first, moving producers before it: whichever moves less. Weights are thus gathered at their
 /// first use, and gradients are summed once the last is known; other ops stay in place.
 static void combine(Bucket &bucket) {
   // Combining other buckets may have reordered these.
   llvm::sort(bucket, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   Between between = findBetween(bucket);
-  bool standsFirst = between.needed.size() < between.needing.size();
+  bool isFirst = between.needed.size() < between.needing.size();
   OperationState state(bucket.front()->getLoc(), bucket.front()->getName());
   SmallVector<Location> locations;
   for (Operation *op : bucket) {
@@ -79,13 +79,13 @@ static void combine(Bucket &bucket) {
   }
   state.location = FusedLoc::get(bucket.front()->getContext(), locations);
   state.addAttributes(bucket.front()->getAttrs());
-  Operation *combined = OpBuilder(standsFirst ? bucket.front() : bucket.back()).create(state);
+  Operation *combined = OpBuilder(isFirst ? bucket.front() : bucket.back()).create(state);
   ValueRange results = combined->getResults();
   for (Operation *op : bucket) {
     op->replaceAllUsesWith(results.take_front(op->getNumResults()));
     results = results.drop_front(op->getNumResults());
   }
-  if (standsFirst) {
+  if (isFirst) {
     for (Operation *op : between.needed)
       op->moveBefore(combined);
   } else {
@@ -113,10 +113,10 @@ struct CombineCollectives : mlir::st::impl::CombineCollectivesBase<CombineCollec
     if (bucketBytes >= 0)
       given = bucketBytes;
     MeshAxes axes(getMesh(module));
-    auto most = [&](Operation *op) { return given ? *given : getBucketBytes(op, axes); };
+    auto maximum = [&](Operation *op) { return given ? *given : getBucketBytes(op, axes); };
     for (auto program : module.getOps<ProgramOp>())
       for (auto task : program.getOps<TaskOp>())
-        for (Bucket &bucket : fillBuckets(task.getBody().front(), most))
+        for (Bucket &bucket : fillBuckets(task.getBody().front(), maximum))
           if (bucket.size() > 1) {
             combine(bucket);
             combined += bucket.size() - 1;

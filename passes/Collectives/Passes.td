@@ -17,7 +17,7 @@ def SimplifyCollectives : Pass<"simplify-collectives", "::mlir::ModuleOp"> {
       `st.all_reduce`, which sends the same and starts once.
     - If each device keeps its own part of an `st.all_gather`, the gather disappears.
 
-    `insert-reshards` plans each reshard separately at the least cost. Such pairs arise where
+    `insert-reshards` plans each reshard separately at the lowest cost. Such pairs arise where
     reshards of a program follow each other.
 
     ```mlir

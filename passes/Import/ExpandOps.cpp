@@ -137,8 +137,8 @@ static Value expandUpdate(Emitter &emit, stablehlo::DynamicUpdateSliceOp op) {
   return emit.select(emit.bitAnd(after, before), padded, op.getOperand());
 }
 
-/// A product whose operands have the type in which it is computed: the one that its algorithm
-/// rounds them to, and of two types of floats the wider one. Null if they have it already.
+/// A product whose operands have the type in which it is computed: the type to which its algorithm
+/// rounds them or, of two float types, the wider one. Null if they already have it.
 static Value convertOperands(Emitter &emit, stablehlo::DotGeneralOp op) {
   Value operands[] = {emit.convert(op.getLhs(), getRoundedType(op, 0)),
                       emit.convert(op.getRhs(), getRoundedType(op, 1))};

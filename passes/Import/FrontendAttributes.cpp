@@ -128,7 +128,7 @@ static LogicalResult readConstraint(stablehlo::CustomCallOp call) {
 
 namespace {
 /// The per-shard computation of a @LocalToGlobalShape: the ops that it needs, back to a
-/// @GlobalToLocalShape, which a computation without operands does not have.
+/// @GlobalToLocalShape. A computation without operands has none.
 struct ShardComputation {
   /// Fails, with a diagnostic, if it needs an outside value.
   LogicalResult collect(stablehlo::CustomCallOp exit);

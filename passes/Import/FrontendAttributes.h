@@ -5,7 +5,7 @@
 
 namespace mlir::st {
 
-/// Reads what Shardy writes where sdy's ops are not possible, as in HLO: meshes, shardings, and
+/// Reads Shardy's form for programs without sdy ops, such as HLO: meshes, shardings, and
 /// custom calls around per-shard computations, in `mhlo.frontend_attributes` with keys `xla.sdy.…`.
 /// Replaces them by sdy's ops and attributes; a program without such meshes is unchanged. Fails
 /// with a diagnostic.

@@ -124,7 +124,7 @@ static FailureOr<ShardingAttr> convertSdy(Operation *at, sdy::TensorShardingAttr
   }
   if (llvm::all_of(priorities, [](int64_t priority) { return priority == 0; }))
     priorities.clear();
-  // Rejects what sdy's own verifier accepts.
+  // Rejects invalid shardings that sdy's own verifier accepts.
   auto sharding = ShardingAttr::getChecked(
       [&] { return at->emitError(); }, at->getContext(),
       FlatSymbolRefAttr::get(at->getContext(), "mesh"), given.getDims(), ReduceKind::Sum,
@@ -134,8 +134,8 @@ static FailureOr<ShardingAttr> convertSdy(Operation *at, sdy::TensorShardingAttr
   return sharding;
 }
 
-/// A group and a barrier say nothing of how their value is split, but what else is split so and
-/// which way that spreads.
+/// A group or a barrier does not state a sharding. A group gives several values one sharding, and a
+/// barrier limits the direction of propagation.
 static void importOpenConstraint(Operation *op) {
   Value value = op->getOperand(0);
   auto barrier = dyn_cast<sdy::PropagationBarrierOp>(op);
@@ -174,8 +174,8 @@ static LogicalResult importSdyOp(Operation *op) {
   }
   if (!isa<sdy::ShardingConstraintOp, sdy::ReshardOp>(op))
     return success();
-  // Nothing can be split of one number, such as the counter of a loop or those that a sort
-  // compares.
+  // A scalar cannot be split, such as a loop's counter or the operands of a sort's
+  // comparator.
   if (rankOf(op->getResult(0).getType()) == 0) {
     op->replaceAllUsesWith(op->getOperands());
     op->erase();
@@ -204,7 +204,7 @@ static LogicalResult importSdy(ModuleOp module) {
   const bool hasPorts = main && !main.isExternal();
   if (hasPorts && failed(expandUnreducedArguments(main, mesh.getAxes(), mesh.getSizes(), terms)))
     return failure();
-  // Bodies on shards first: what constrains values in them is about parts of tensors.
+  // Bodies on shards first: constraints in them apply to parts of tensors.
   WalkResult manual = module.walk<WalkOrder::PreOrder>([&](sdy::ManualComputationOp op) {
     return failed(importManualComputation(op, mesh.getAxes(), mesh.getSizes(), terms))
                ? WalkResult::interrupt()

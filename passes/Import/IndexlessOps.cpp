@@ -66,7 +66,7 @@ static bool hasOneUpdate(stablehlo::ScatterOp op) {
   return true;
 }
 
-/// `update` in place of the first elements of each dimension of `input`.
+/// `input` with the first elements of each dimension replaced by `update`.
 static Value replaceFirst(Emitter &emit, Value input, Value update) {
   ArrayRef<int64_t> shape = Emitter::shapeOf(input), part = Emitter::shapeOf(update);
   SmallVector<int64_t> none(shape.size()), high(shape.size());

@@ -43,7 +43,7 @@ static DenseSet<Operation *> findForward(func::FuncOp function) {
   return forward;
 }
 
-/// Reads by ops that combine a parameter with another value. A value computed only from the
+/// Uses by ops that combine a parameter with another value. A value computed only from the
 /// parameter, such as a converted copy, represents it. A scalar computed from it, such as a
 /// weight's square, does not identify a layer where it is added to the loss.
 static std::vector<ParameterRead> findReads(func::FuncOp function) {
@@ -123,8 +123,8 @@ static std::optional<int64_t> layerOfLocation(const ParameterRead &read) {
   return layer;
 }
 
-/// Returns true if an op's results lead to another op of the same block. Products that read the
-/// same value, such as those of queries and keys, do not.
+/// Returns true if an op's results lead to another op of the same block. Products that only share
+/// an operand, such as queries and keys, do not.
 static bool leadsTo(Operation *from, Operation *to) {
   DenseSet<Operation *> seen;
   SmallVector<Operation *> worklist = {from};

@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// `"a":(2)4`: after parts of `a` that make up 2, that of 4.
+/// `"a":(2)4`: the part of size 4 after major parts of `a` whose product is 2.
 struct AxisPart {
   StringRef axis;
   int64_t before = 1, size = 0; ///< 0 for a whole axis
@@ -213,7 +213,7 @@ bool MeshUnifier::findBounds() {
     devices = product;
     meshes.push_back(op);
   }
-  bool areAlike = llvm::all_of(meshes, [&](sdy::MeshOp op) {
+  bool areEqual = llvm::all_of(meshes, [&](sdy::MeshOp op) {
     return op.getMesh().getAxes() == meshes.front().getMesh().getAxes() &&
            op.getMesh().getSizes() == meshes.front().getMesh().getSizes();
   });
@@ -221,7 +221,7 @@ bool MeshUnifier::findBounds() {
   for (int64_t bound : bounds)
     if (bound % std::exchange(last, bound) != 0)
       return false;
-  return !areAlike;
+  return !areEqual;
 }
 
 void MeshUnifier::createAxes() {

@@ -15,7 +15,7 @@ static void replaceNumber(Operation *op) {
   op->erase();
 }
 
-/// Returns true if a device exchanges nothing with others.
+/// Returns true if a device communicates with no other device.
 static bool isAlone(Operation *op) {
   if (auto permute = dyn_cast<CollectivePermuteOp>(op)) {
     auto pairs = llvm::to_vector(permute.getSourceTargetPairs().getValues<int64_t>());

@@ -202,7 +202,7 @@ def InferRoles : Pass<"infer-roles", "::mlir::ModuleOp"> {
     that replaces no state. A parameter is float state that the loss depends on. Other state is
     optimizer state of the parameter whose update it takes part in. Of the other arguments, a pair
     of ui32 is the random key, other tensors are the batch, and scalars are the learning rate (a
-    float) and the step number. If a role is ambiguous, the error asks for it.
+    float) and the step number. If a role is ambiguous, the error requests it.
 
     Names come from `jax.arg_info`, `jax.result_info` and the locations of arguments.
 

@@ -30,7 +30,7 @@ Value UnreducedTerms::find(Value value, ArrayRef<StringAttr> axes) const {
   while (true) {
     if (auto found = sums.find(value); found != sums.end())
       return ArrayRef(found->second.axes) == axes ? found->second.terms : Value();
-    // A constraint to other axes asks for another sum.
+    // A constraint to other axes requires another sum.
     if (auto constrain = value.getDefiningOp<ConstrainOp>())
       value = constrain.getOperand();
     else if (auto constraint = value.getDefiningOp<sdy::ShardingConstraintOp>();
@@ -56,7 +56,7 @@ static sdy::TensorShardingAttr expand(sdy::TensorShardingAttr sharding) {
                                       sharding.getReplicated(), {});
 }
 
-/// The sizes of the axes; a failure names one that the mesh lacks.
+/// The sizes of the axes; the error names an axis that the mesh lacks.
 static FailureOr<SmallVector<int64_t>> sizesOf(func::FuncOp main, sdy::TensorShardingAttr sharding,
                                                ArrayRef<StringAttr> names,
                                                ArrayRef<int64_t> sizes) {

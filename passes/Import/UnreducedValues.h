@@ -22,10 +22,10 @@ private:
   DenseMap<Value, Entry> sums;
 };
 
-/// Give the arguments and results of @main that are unreduced over axes a leading dimension for
-/// each of those, sharded by it: the terms of the sum. `sizes` are those of the axes `names`. The
-/// terms of arguments are added to `terms`. Those of a result are looked up there; if they are not
-/// known, the first is the value and the others are zeros.
+/// Gives each argument and result of @main that is unreduced over axes one leading dimension per
+/// such axis, sharded by it: the terms of the sum. `sizes` are those of the axes `names`. The terms
+/// of arguments are added to `terms`. Those of a result are looked up there; if they are not known,
+/// the first is the value and the others are zeros.
 LogicalResult expandUnreducedArguments(func::FuncOp main, ArrayRef<StringAttr> names,
                                        ArrayRef<int64_t> sizes, UnreducedTerms &terms);
 LogicalResult expandUnreducedResults(func::FuncOp main, ArrayRef<StringAttr> names,

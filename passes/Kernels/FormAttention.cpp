@@ -207,7 +207,7 @@ bool KernelPlan::mayStream(unsigned loop, ArrayRef<unsigned> producers,
     widths += getDepth(getProduct(nodes[producer]));
   for (unsigned consumer : consumers)
     widths += getWidth(getProduct(nodes[consumer]));
-  return limits.attention == AttentionForm::Fitting && space[space.size() - 2] >= limits.cores &&
+  return limits.attention == AttentionForm::Auto && space[space.size() - 2] >= limits.cores &&
          widths <= space.back() && canStream(loop, producers, consumers) &&
          !storesRows(loop, consumers);
 }
@@ -216,9 +216,9 @@ bool KernelPlan::mayStream(unsigned loop, ArrayRef<unsigned> producers,
 /// streamed once. This traffic must be less than writing and reading the rows in between, and the
 /// rows must fill most of the matrix engine, which takes 16 at a time. Returns the space of a core
 /// with the fewest rows for which this holds; nothing if a core holds fewer.
-std::optional<KernelPlan::AttentionRoom>
-KernelPlan::getAttentionRoom(unsigned loop, ArrayRef<unsigned> producers,
-                             ArrayRef<unsigned> consumers) {
+std::optional<KernelPlan::AttentionMemory>
+KernelPlan::getAttentionMemory(unsigned loop, ArrayRef<unsigned> producers,
+                               ArrayRef<unsigned> consumers) {
   constexpr int64_t kBlock = 64, kFewest = 12;
   const PlanNode &node = nodes[loop];
   if (limits.attention == AttentionForm::Streamed)
@@ -257,7 +257,7 @@ KernelPlan::getAttentionRoom(unsigned loop, ArrayRef<unsigned> producers,
   int64_t share = llvm::divideCeil(rows, limits.cores), taken = std::clamp<int64_t>(held, 0, share);
   int64_t needed = std::max(streamed / (saved * limits.cores) + 1, std::min(kFewest, share));
   if (taken >= needed)
-    return AttentionRoom{forRows - needed * rowBytes, needed * columns * tile};
+    return AttentionMemory{forRows - needed * rowBytes, needed * columns * tile};
   // Few rows do not save the traffic of the streamed matrices.
   if (needed > share)
     return std::nullopt;
@@ -290,19 +290,20 @@ SmallVector<unsigned> KernelPlan::getColumnProducts(Value rows, unsigned loop,
 }
 
 /// Products that contract the rows join if the rows of one outer iteration fit the memory that the
-/// cores share, and a core's part of the results fits beside its rows. Two blocks of both operands,
-/// with as many rows as there are cores, and the accumulators of rounded results replace the tile.
-/// Those of streamed rows become a kernel in which cores hold columns and the rows stream.
+/// cores share, and a core's part of the results fits together with its rows. Two blocks of both
+/// operands, with as many rows as there are cores, and the accumulators of rounded results replace
+/// the tile. Those of streamed rows become a kernel in which cores hold columns and the rows
+/// stream.
 void KernelPlan::addColumnProducts(unsigned loop, ArrayRef<unsigned> producers,
                                    SmallVectorImpl<unsigned> &products,
-                                   const AttentionRoom &room) const {
+                                   const AttentionMemory &room) const {
   constexpr int64_t kAlignment = 128;
   const PlanNode &node = nodes[loop];
   int64_t columns = node.space.back(), rows = node.space[node.space.size() - 2];
   int64_t share = llvm::divideCeil(columns, limits.cores), shared = limits.sharedBytes;
   int64_t results = 0, sums = 0, block = 0; // per core
   SmallVector<unsigned> joined;
-  auto isMade = [&](unsigned product, ArrayRef<unsigned> all) {
+  auto isComputed = [&](unsigned product, ArrayRef<unsigned> all) {
     return llvm::is_contained(all, find(homeIndex(getProduct(nodes[product]).getRhs())));
   };
   llvm::SmallSetVector<Value, 2> panels;
@@ -328,7 +329,7 @@ void KernelPlan::addColumnProducts(unsigned loop, ArrayRef<unsigned> producers,
     const bool fits = room.streamed ? canStream(loop, producers, columnProducts, /*ofColumns=*/true)
                                     : panelBytes <= shared && allResults + beyondTile <= room.spare;
     if (added.empty() || !fits ||
-        llvm::any_of(all, [&](unsigned product) { return isMade(product, all); }) ||
+        llvm::any_of(all, [&](unsigned product) { return isComputed(product, all); }) ||
         !getAttentionPlace(loop, all))
       continue;
     joined = std::move(columnProducts);
@@ -348,8 +349,8 @@ bool KernelPlan::leavesColumnProducts(unsigned loop, ArrayRef<unsigned> products
   });
 }
 
-/// Returns true if nodes before `place` store the value, or all values that it is computed from
-/// where it is read.
+/// Returns true if nodes before `place` store the value, or all values from which its users
+/// recompute it.
 bool KernelPlan::existsBefore(Value value, uint64_t place) const {
   if (kinds.isInline(value))
     return llvm::all_of(value.getDefiningOp()->getOperands(),
@@ -395,7 +396,8 @@ void KernelPlan::formAttention(unsigned loop) {
   }
   if (consumers.empty())
     return;
-  std::optional<AttentionRoom> room = getAttentionRoom(loop, producers.getArrayRef(), consumers);
+  std::optional<AttentionMemory> room =
+      getAttentionMemory(loop, producers.getArrayRef(), consumers);
   if (!room)
     return;
   SmallVector<unsigned> others = consumers;

@@ -35,8 +35,8 @@ bool KernelPlan::isReadOutside(Value value, const DenseSet<Operation *> &ops) co
 }
 
 /// Returns true if a tile that keeps the matrix engine busy fits a core twice with all values alive
-/// at once, beside two blocks of each operand. The first of `ops` is a product. Several products
-/// share the columns, and start with one tile each.
+/// at once, together with two blocks of each operand. The first of `ops` is a product. Several
+/// products share the columns, and start with one tile each.
 bool KernelPlan::tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space) const {
   constexpr int64_t kColumns = 128, kBytes = 4, kDepthBytes = 128;
   Axes whole = allAxes(space.size());
@@ -50,13 +50,13 @@ bool KernelPlan::tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space)
         if (leaf.axes == whole)
           lastUser[leaf.value] = op;
   int64_t products = llvm::count_if(ops, llvm::IsaPred<stablehlo::DotGeneralOp>);
-  int64_t waiting = products - 1, alive = waiting * kBytes, most = 0;
+  int64_t waiting = products - 1, alive = waiting * kBytes, maximum = 0;
   for (const auto &[value, user] : lastUser)
     alive += own.contains(value.getDefiningOp()) ? 0 : getElementBytes(value);
   for (Operation *op : ops) {
     // The accumulator is rounded after the product.
     bool isProduct = isa<stablehlo::DotGeneralOp>(op);
-    most = std::max(most, alive + (isProduct ? kBytes : 0));
+    maximum = std::max(maximum, alive + (isProduct ? kBytes : 0));
     if (isProduct && waiting-- > 0)
       alive -= kBytes;
     for (const auto &[value, user] : lastUser)
@@ -65,11 +65,11 @@ bool KernelPlan::tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space)
     Value result = op->getResult(0);
     if (lastUser.contains(result) || isReadOutside(result, own))
       alive += getElementBytes(result);
-    most = std::max(most, alive);
+    maximum = std::max(maximum, alive);
   }
   // 16-bit products are faster, so their tiles must be larger for the operands to arrive in time.
   int64_t rows = getElementBytes(product->getOperand(0)) < kBytes ? 96 : 64;
-  return 2 * (rows * kColumns / products * most + (rows + kColumns) * kDepthBytes) <=
+  return 2 * (rows * kColumns / products * maximum + (rows + kColumns) * kDepthBytes) <=
          limits.scratchBytes;
 }
 

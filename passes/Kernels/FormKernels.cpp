@@ -41,18 +41,18 @@ static LogicalResult checkReads(Block &task) {
   return success();
 }
 
-/// Plans the kernels of a task. In the form Fitting, rows that do not fit are streamed if this puts
-/// them into fused kernels; reductions for which it does not keep the kernels of the form Resident.
+/// Plans the kernels of a task. In the form Auto, rows that do not fit are streamed if this puts
+/// them into fused kernels; reductions that would lose the kernels of the form Resident.
 static FailureOr<std::unique_ptr<KernelPlan>> planKernels(Block &block, const SymbolTable &storage,
                                                           const FusionLimits &limits) {
   FusionLimits first = limits;
-  const bool isFitting = limits.attention == AttentionForm::Fitting;
-  if (isFitting)
+  const bool isAuto = limits.attention == AttentionForm::Auto;
+  if (isAuto)
     first.attention = AttentionForm::Resident;
   auto plan = std::make_unique<KernelPlan>(block, storage, first);
   if (failed(plan->build()))
     return failure();
-  if (!isFitting || !plan->hasLongRows())
+  if (!isAuto || !plan->hasLongRows())
     return plan;
   DenseSet<Operation *> resident;
   while (true) {
@@ -100,8 +100,7 @@ void FormKernels::runOnOperation() {
   limits.maxOps = maxOps;
   limits.maxInputs = maxInputs;
   limits.attention = attention;
-  limits.masksInline =
-      attention == AttentionForm::Streamed || attention == AttentionForm::Fitting;
+  limits.masksInline = attention == AttentionForm::Streamed || attention == AttentionForm::Auto;
   if (auto target = getOperation()->getAttrOfType<TargetAttr>("st.target"))
     limits.scratchBytes = target.getScratchBytes();
   if (auto cores = getOperation()->getAttrOfType<IntegerAttr>("st.cores"))

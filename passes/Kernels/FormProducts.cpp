@@ -19,8 +19,8 @@ static bool isAlike(DotGeneralOp a, DotGeneralOp b) {
 }
 
 /// Returns true if a product alone leaves cores without a tile. Once all cores have one, the
-/// smaller tiles of joined products load more than they share; for 16 bits, where the matrix engine
-/// takes twice as much at a time, this already holds once half of the cores have one.
+/// smaller tiles of joined products load more than they share; for 16 bits, for which the matrix
+/// engine is twice as fast, this holds as soon as half of the cores have a tile.
 static bool isSmall(DotGeneralOp dot, int64_t cores) {
   constexpr int64_t kTile = 64 * 128, kBytes = 4;
   int64_t share = getElementBytes(dot.getLhs()) < kBytes ? kTile / 2 : kTile;

@@ -113,7 +113,7 @@ void TaskRebuilder::demand(Value value) {
   const PlanNode &home = plan.getHome(value);
   if (home.kind == PlanNode::TaskOp)
     return;
-  // An alias refers to what its operand's kernel writes.
+  // An alias refers to the value that its operand's kernel writes.
   while (!home.materialized.contains(value) && !home.ops.contains(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
   outputs[&home].insert(value);

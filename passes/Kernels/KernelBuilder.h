@@ -20,7 +20,6 @@ public:
 private:
   Value get(Value value, Axes axes);
   Value argument(Value value, Axes axes);
-  Value cloneAlone(Operation *op);
   Value clone(Operation *op, ArrayRef<Value> operands, Value wanted, Axes axes);
 
   const KernelPlan &plan;

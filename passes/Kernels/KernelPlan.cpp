@@ -12,8 +12,8 @@ stablehlo::DotGeneralOp mlir::st::getProduct(const PlanNode &node) {
 
 KernelPlan::KernelPlan(Block &task, const SymbolTable &storage, const FusionLimits &limits,
                        DenseSet<Operation *> resident)
-    : task(task), storage(storage), limits(limits),
-      kinds(task, limits.masksInline), resident(std::move(resident)) {}
+    : task(task), storage(storage), limits(limits), kinds(task, limits.masksInline),
+      resident(std::move(resident)) {}
 
 /// Complex values are refused if an op computes with them.
 static LogicalResult checkNumbers(Block &task) {
@@ -169,16 +169,16 @@ LogicalResult KernelPlan::place(Operation *op) {
     placeReduce(op);
     return success();
   case OpKind::Dot:
-    placeAlone(op, PlanNode::Matmul);
+    placeSeparately(op, PlanNode::Matmul);
     return success();
   case OpKind::Copy:
-    placeAlone(op, PlanNode::Copy);
+    placeSeparately(op, PlanNode::Copy);
     return success();
   case OpKind::Gather:
-    placeAlone(op, PlanNode::Gather);
+    placeSeparately(op, PlanNode::Gather);
     return success();
   case OpKind::Scatter:
-    placeAlone(op, PlanNode::Scatter);
+    placeSeparately(op, PlanNode::Scatter);
     return success();
   case OpKind::Unsupported:
     return op->emitOpError(
@@ -215,7 +215,7 @@ void KernelPlan::placeTaskOp(Operation *op, OpKind kind) {
     nodes[producer].users.push_back(node);
 }
 
-void KernelPlan::placeAlone(Operation *op, PlanNode::Kind kind) {
+void KernelPlan::placeSeparately(Operation *op, PlanNode::Kind kind) {
   SmallVector<unsigned> producers;
   for (OpOperand &operand : op->getOpOperands())
     if (!isFilled(operand))
@@ -319,7 +319,7 @@ bool KernelPlan::mayHaveRows(ArrayRef<int64_t> space, int64_t rowDims, size_t in
     return true;
   refusedRows = true;
   // Rows between products may become streamed ones. The caller of the plan checks whether they do.
-  return limits.attention == AttentionForm::Fitting &&
+  return limits.attention == AttentionForm::Auto &&
          llvm::none_of(ops, [&](Operation *op) { return resident.contains(op); });
 }
 
@@ -336,7 +336,8 @@ SmallVector<Operation *> KernelPlan::getLongReductions() const {
   return found;
 }
 
-/// The axes that an op's result would have in a loop: all, or those that its row reductions keep.
+/// The axes that an op's result would have in a loop: all axes, or the axes that its row reductions
+/// keep.
 std::optional<Axes> KernelPlan::getAxesInLoop(Operation *op, const PlanNode &node) const {
   ArrayRef<int64_t> space = node.space;
   if (auto reduce = dyn_cast<stablehlo::ReduceOp>(op)) {

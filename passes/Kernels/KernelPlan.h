@@ -1,9 +1,9 @@
 // Chooses which ops of a task share a kernel, and the order of kernels and task-level ops.
 //
 // Everything that runs is a node with a place in one order. A node reads only from earlier nodes:
-// an op joins an existing node only if all its operands come from before that node's place or from
-// the node itself, and a node moves down into a later one only if no node in between reads it. Both
-// rules keep the order valid, so no cycle can arise and no search for one is needed.
+// an op joins an existing node only if all its operands come from the node or from nodes before it,
+// and a node moves down into a later one only if no node in between reads it. Both rules keep the
+// order valid, so no cycle can arise and no search for one is needed.
 #pragma once
 
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -59,7 +59,7 @@ struct LongRows {
 class KernelPlan {
 public:
   /// `storage` resolves the symbols of the task's program. `resident`: reductions whose rows a core
-  /// holds, which matters for the form Fitting.
+  /// holds, which matters for the form Auto.
   KernelPlan(Block &task, const SymbolTable &storage, const FusionLimits &limits,
              DenseSet<Operation *> resident = {});
 
@@ -74,7 +74,7 @@ public:
   /// Returns true if a kernel streams its rows.
   bool hasStreamedRows() const;
   /// Returns true if kernels that stream their rows differ from others.
-  bool marksStreamed() const { return limits.attention == AttentionForm::Fitting; }
+  bool marksStreamed() const { return limits.attention == AttentionForm::Auto; }
   /// The reductions of loops whose rows do not fit a core's scratch memory.
   SmallVector<Operation *> getLongReductions() const;
   /// Nodes in execution order.
@@ -109,7 +109,7 @@ private:
   void placeTaskOp(Operation *op, OpKind kind);
   void placeElementwise(Operation *op);
   void placeReduce(Operation *op);
-  void placeAlone(Operation *op, PlanNode::Kind kind);
+  void placeSeparately(Operation *op, PlanNode::Kind kind);
 
   SmallVector<Leaf> getLeaves(Operation *op, Axes axes, ArrayRef<int64_t> space) const;
   void addLeaves(Value value, Axes axes, ArrayRef<int64_t> space,
@@ -120,7 +120,7 @@ private:
   bool joinLoop(Operation *op, unsigned node);
   std::optional<Axes> getAxesInLoop(Operation *op, const PlanNode &node) const;
   bool fits(ArrayRef<Leaf> leaves, unsigned node);
-  /// Returns true if rows of a space fit a core's scratch memory beside `inputs` tensors.
+  /// Returns true if rows of a space fit a core's scratch memory together with `inputs` tensors.
   bool rowsFit(ArrayRef<int64_t> space, int64_t rowDims, size_t inputs) const;
   /// Returns true if a loop with these ops may have rows of this space: they fit, or are streamed.
   bool mayHaveRows(ArrayRef<int64_t> space, int64_t rowDims, size_t inputs,
@@ -145,11 +145,11 @@ private:
 
   /// The scratch memory that a fused kernel with the fewest worthwhile rows leaves free, and that
   /// its tile takes, in bytes.
-  struct AttentionRoom {
+  struct AttentionMemory {
     int64_t spare = 0, tile = 0;
     bool streamed = false;
   };
-  static constexpr AttentionRoom kStreamed = {0, 0, true};
+  static constexpr AttentionMemory kStreamed = {0, 0, true};
   void formAttention(unsigned loop);
   void hoistCopy(unsigned copy, unsigned loop);
   bool existsBefore(Value value, uint64_t place) const;
@@ -158,13 +158,13 @@ private:
   bool readsRows(unsigned product, unsigned loop) const;
   bool isColumnProduct(unsigned product, unsigned loop) const;
   void addColumnProducts(unsigned loop, ArrayRef<unsigned> producers,
-                         SmallVectorImpl<unsigned> &products, const AttentionRoom &room) const;
+                         SmallVectorImpl<unsigned> &products, const AttentionMemory &room) const;
   bool leavesColumnProducts(unsigned loop, ArrayRef<unsigned> products) const;
   SmallVector<unsigned> getColumnProducts(Value rows, unsigned loop,
                                           ArrayRef<unsigned> products) const;
   std::optional<uint64_t> getAttentionPlace(unsigned loop, ArrayRef<unsigned> consumers) const;
-  std::optional<AttentionRoom> getAttentionRoom(unsigned loop, ArrayRef<unsigned> producers,
-                                                ArrayRef<unsigned> consumers);
+  std::optional<AttentionMemory> getAttentionMemory(unsigned loop, ArrayRef<unsigned> producers,
+                                                    ArrayRef<unsigned> consumers);
   bool canStream(unsigned loop, ArrayRef<unsigned> producers, ArrayRef<unsigned> consumers,
                  bool ofColumns = false) const;
   bool mayStream(unsigned loop, ArrayRef<unsigned> producers, ArrayRef<unsigned> consumers) const;

@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace mlir::st;
 using namespace mlir::stablehlo;
 
-/// The most arithmetic ops cloned into a kernel for one value.
+/// The maximum number of arithmetic ops cloned into a kernel for one value.
 static constexpr int64_t kMaxInlineOps = 8;
 /// The same for a mask: positions of a shard in a causal mask and a window take 10.
 static constexpr int64_t kMaxMaskOps = 16;

@@ -48,7 +48,7 @@ private:
 /// Returns true if an elementwise op costs many times an addition.
 bool isTranscendental(Operation *op);
 
-/// Returns true if an op that is alone in its kernel writes an operand as a constant instead of
+/// Returns true if an op that forms a kernel alone writes an operand as a constant instead of
 /// reading it: padding, parts of a concatenation, the initial tensor of a scatter.
 bool isFilled(OpOperand &operand);
 

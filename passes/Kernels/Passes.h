@@ -10,7 +10,7 @@ enum class AttentionForm {
   None,     ///< in memory
   Resident, ///< complete in a core's scratch memory
   Streamed, ///< nowhere: a core recomputes them part by part for each reduction
-  Fitting,  ///< complete in scratch memory if they fit, otherwise streamed
+  Auto,     ///< complete in scratch memory if they fit, otherwise streamed
 };
 
 #define GEN_PASS_DECL

@@ -88,11 +88,11 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
     receives, collectives, `st.axis_index`, reshapes, constants that are not splats, and
     `st.kernel`s of the kinds that docs/architecture.md lists.
 
-    Fusion is greedy in program order. Every kernel has a position in the order of the task. An op
-    joins the last kernel that computes one of its operands, if all its other operands precede that
-    kernel, so no cycle can arise. Loops with the same later loop as user then move down into it, if
-    no op in between reads their results, or only products that contract their rows do, which then
-    move down as well. Constants, iota, broadcasts, views and cheap scalar
+    Fusion is greedy in program order. Every kernel has a position in the order of the task. An
+    op joins the last kernel that computes one of its operands, if all its other operands
+    precede that kernel, so no cycle can arise. Loops with the same later loop as user then move
+    down into it if no op in between reads their results. Products that contract their rows may
+    read them: they move down as well. Constants, iota, broadcasts, views and cheap scalar
     arithmetic are cloned into each kernel that uses them. Some reductions do not fit a loop,
     because they are not along trailing dimensions or because their rows exceed the target's
     `scratch_bytes`. Such a reduction includes the elementwise ops before it, if that saves a
@@ -103,17 +103,17 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
     share the work of a kernel. An elementwise loop joins an adjacent product if `scratch_bytes`
     hold a tile of all its live values; so a product may have several results.
 
-    A fused attention-like kernel ("attention") consists of a loop, the products whose results only the
-    loop uses, and the products that contract the loop's rows. It is formed if a core holds enough
-    rows. Products that contract over the rows join if their operands fit `st.shared_bytes`, a
-    memory that all cores share. In `streamed` form (GPUs) a core does not hold full rows. Rows may
-    then have any length, in loops too, if each core has a row; the depth and columns of all
+    A fused attention-like kernel ("attention") consists of a loop, the products whose results only
+    the loop uses, and the products that contract the loop's rows. It is formed if a core holds
+    enough rows. Products that contract over the rows join if their operands fit `st.shared_bytes`,
+    a memory that all cores share. In `streamed` form (GPUs) a core does not hold full rows. Rows
+    may then have any length, in loops too, if each core has a row; the depth and columns of all
     products must be at most 128, so that recomputing rows is cheap. Short arithmetic on positions
     and on tensors of fewer dimensions, such as masks and biases, is also cloned into each kernel
-    that uses it. In `fitting` form (the DTU) too, masks are cloned. A core holds full rows where
-    they fit and where all products that contract them join the kernel; the other rows are streamed.
-    Kernels that stream rows have the attribute `st.streamed`. Apart from masks, a task without them
-    has the kernels of the `resident` form.
+    that uses it. The `auto` form (the DTU) clones masks too. A core holds full rows if they fit and
+    all products that contract them join the kernel; other rows are streamed. Kernels that stream
+    rows have the attribute `st.streamed`. Apart from masks, a task without them has the kernels of
+    the `resident` form.
 
     ```mlir
     %0 = st.read @x : tensor<8x4xf32>
@@ -147,8 +147,9 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
           clEnumValN(::mlir::st::AttentionForm::Resident, "resident", "Full rows"),
           clEnumValN(::mlir::st::AttentionForm::Streamed, "streamed",
                      "A block of the row, recomputed for each reduction"),
-          clEnumValN(::mlir::st::AttentionForm::Fitting, "fitting",
-                     "Full rows if they fit, otherwise blocks of rows"))}]>
+          clEnumValN(::mlir::st::AttentionForm::Auto, "auto",
+                     "Full rows if they fit, otherwise blocks of rows"),
+          clEnumValN(::mlir::st::AttentionForm::Auto, "fitting", "Old name of auto"))}]>
   ];
   let statistics = [
     Statistic<"numKernels", "kernels", "Kernels formed">

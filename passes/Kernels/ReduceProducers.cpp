@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// The most ops repeated for one reduction.
+/// The maximum number of ops repeated for one reduction.
 constexpr size_t kMaxTaken = 16;
 } // namespace
 

@@ -86,7 +86,7 @@ LogicalResult SplitAttentionPass::split(KernelOp kernel) {
 }
 
 /// Merges inputs of products that are the same value, so that products are seen to read the same
-/// matrix. Other inputs stay apart: a mask may read one vector along rows and along columns.
+/// matrix. Other inputs stay separate: a mask may read one vector along rows and along columns.
 static void mergeInputs(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   auto isOfProduct = [&](unsigned i) {

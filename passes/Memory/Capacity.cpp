@@ -41,7 +41,7 @@ static int64_t rowsOf(ProgramOp program) {
 }
 
 /// How much stashes shrink with `factor` times as many, correspondingly smaller micro-batches. A
-/// group that keeps all of them will keep more, up to one per remaining stage.
+/// group that keeps all micro-batches now would keep more, up to one per remaining stage.
 static int64_t savedByMicroBatches(ProgramOp program, int64_t stagesLeft, int64_t micro,
                                    int64_t factor) {
   int64_t saved = 0;
@@ -91,8 +91,8 @@ static int64_t savedByRecomputing(ProgramOp program, StringRef policy) {
   return std::max<int64_t>(saved - largest, 0);
 }
 
-/// How much leaves the device if offloadable stashes go to the host, minus the largest of them,
-/// which returns.
+/// Bytes that offloading frees on the device: all offloadable stashes minus the largest one, which
+/// is read back.
 static int64_t savedByOffload(ProgramOp program) {
   int64_t saved = 0, largest = 0;
   for (BufferOp buffer : findOffloadable(program))
@@ -138,7 +138,7 @@ static std::string cheapestChange(ModuleOp module, const DeviceLoad &load, Targe
         "\"offload\": true in the parallel file moves about {0} bytes to the host, which "
         "makes room",
         saved);
-  return llvm::formatv("it takes {0} times as many shards (sharding_size) or stages (stage_cnt)",
+  return llvm::formatv("it needs {0} times as many shards (sharding_size) or stages (stage_cnt)",
                        llvm::divideCeil(load.bytes, memoryBytes));
 }
 

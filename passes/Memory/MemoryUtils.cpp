@@ -48,7 +48,7 @@ int64_t mlir::st::findFirstUse(Operation *op, llvm::function_ref<int64_t(Operati
 
 bool mlir::st::movesOverLinks(Operation *op) { return isCollective(op) || isa<SendOp, RecvOp>(op); }
 
-size_t mlir::st::getLastUnderWay(ArrayRef<int64_t> bytes, size_t index) {
+size_t mlir::st::getFirstNotInTransit(ArrayRef<int64_t> bytes, size_t index) {
   constexpr int64_t kShare = 4;
   int64_t left = std::accumulate(bytes.begin(), bytes.end(), int64_t(0)) / kShare - bytes[index];
   size_t last = index + 1;

@@ -15,8 +15,8 @@ constexpr llvm::StringLiteral kArenaBytesAttr = "st.arena_bytes";
 /// Bytes of a program's second arena, in the host's memory; absent if it has none.
 constexpr llvm::StringLiteral kHostArenaBytesAttr = "st.host_arena_bytes";
 constexpr llvm::StringLiteral kMemoryAttr = "st.memory";
-/// On a forward task, by recomputation policy: the bytes of a micro-batch's stash that it would
-/// save, and the most that a block would take while it is recomputed.
+/// On a forward task, by recomputation policy: the bytes of a micro-batch's stash that the policy
+/// would save, and the maximum that a block takes while it is recomputed.
 constexpr llvm::StringLiteral kRecomputeSavesAttr = "st.recompute_saves";
 
 /// The value whose memory an alias shares; for other values, the value itself.
@@ -26,7 +26,7 @@ Value getRoot(Value value);
 SmallVector<Operation *> getUsersOfRoots(Operation *op);
 
 /// For a kernel that only concatenates its inputs along the first dimension larger than 1, so that
-/// each is one run of bytes: the byte offset of each in the result. Empty for any other kernel.
+/// each input is contiguous: the byte offset of each in the result. Empty for any other kernel.
 SmallVector<int64_t> getJoinedOffsets(KernelOp kernel);
 
 /// The earliest user of the results of `op`, by `place`, looking through aliases and
@@ -40,7 +40,7 @@ bool movesOverLinks(Operation *op);
 /// For consecutive copies to or from the host with these sizes: the first after `index` that is not
 /// in transit together with it. A quarter of all bytes may be in transit, and one more copy. With
 /// fewer bytes the link idles while a task computes; more bytes take memory.
-size_t getLastUnderWay(ArrayRef<int64_t> bytes, size_t index);
+size_t getFirstNotInTransit(ArrayRef<int64_t> bytes, size_t index);
 
 /// Returns true if an op, a kernel or a sum over devices, reads an operand's elements only where it
 /// writes the same elements of a result, so that the two may share memory.

@@ -21,11 +21,11 @@ namespace {
 struct OffloadStash : mlir::st::impl::OffloadStashBase<OffloadStash> {
   using OffloadStashBase::OffloadStashBase;
   void runOnOperation() override;
-  /// Marks buffers until at most `bytes` stay; returns whether any may leave.
+  /// Marks buffers until at most `bytes` stay; returns whether any buffer may be offloaded.
   bool mark(ProgramOp program, const MeshAxes &axes, int64_t bytes);
 };
 
-/// A buffer that may leave, and how long a value waits in it, in tasks. The last part of the
+/// A buffer that may be offloaded, and how long a value waits in it, in tasks. The last part of the
 /// producing task and the first part of the consuming task count by the time of their ops.
 struct Candidate {
   BufferOp buffer;
@@ -98,8 +98,9 @@ double StashTimes::getWait(StringRef buffer) const {
          write.place;
 }
 
-/// In tasks. A value that is read again sooner would still be leaving or already returning: in both
-/// directions a quarter of a task's bytes is on the device anyway (getLastUnderWay).
+/// In tasks. A value that is read again sooner would still be on its way out, or already on its way
+/// back: in both directions a quarter of a task's bytes is on the device anyway
+/// (getFirstNotInTransit).
 static constexpr double kShortestWait = 0.25;
 
 bool OffloadStash::mark(ProgramOp program, const MeshAxes &axes, int64_t bytes) {
@@ -151,7 +152,7 @@ static void placeReads(TaskOp task, const llvm::StringSet<> &onHost) {
   SmallVector<int64_t> bytes =
       llvm::map_to_vector(reads, [](auto &entry) { return getNumBytes(entry.first.getType()); });
   for (size_t i = 0; i < reads.size(); ++i)
-    if (size_t before = getLastUnderWay(bytes, i); before < reads.size())
+    if (size_t before = getFirstNotInTransit(bytes, i); before < reads.size())
       reads[i].first->moveBefore(reads[before].second);
 }
 

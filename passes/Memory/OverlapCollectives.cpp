@@ -278,13 +278,13 @@ static int64_t bytesLeft(ProgramOp program, MeshOp mesh, TargetAttr target) {
       storage += getNumBytes(type.getValue()) * (isa<StateOp>(op) ? 1 : mesh.getMicro());
   }
   DenseMap<int64_t, int64_t> ranks;
-  int64_t most = 1;
+  int64_t maximum = 1;
   if (auto stages = program->getParentOfType<ModuleOp>()->getAttrOfType<ArrayAttr>("st.devices"))
     for (Attribute stage : stages)
       for (int64_t device : cast<DenseI64ArrayAttr>(stage).asArrayRef())
-        most = std::max(most, ++ranks[device]);
+        maximum = std::max(maximum, ++ranks[device]);
   // Values leave gaps between them.
-  return (target.getMemoryBytes() / most - storage) / 10 * 9;
+  return (target.getMemoryBytes() / maximum - storage) / 10 * 9;
 }
 
 int64_t OverlapCollectives::bytesForTasks(ProgramOp program, MeshOp mesh) {

@@ -29,7 +29,7 @@ struct OverlapProducts : mlir::st::impl::OverlapProductsBase<OverlapProducts> {
 /// products share their left operand and have equal types.
 class Product {
 public:
-  /// Returns nothing if the kernel is not a product that can be split there.
+  /// Returns nullopt if the kernel is not a product that can be split there.
   static std::optional<Product> find(KernelOp kernel);
 
   KernelOp kernel;
@@ -234,9 +234,9 @@ static Value makePart(OpBuilder &builder, Operation *collective, Value operand, 
 
 namespace {
 /// Chooses the number of parts into which products and an adjacent collective are split.
-class Weigher {
+class Estimator {
 public:
-  Weigher(const MeshAxes &axes, bool always) : axes(axes), always(always) {}
+  Estimator(const MeshAxes &axes, bool always) : axes(axes), always(always) {}
 
   /// 1 if splitting is not worthwhile.
   int64_t choose(Operation *collective, ArrayRef<Product> products) const;
@@ -249,7 +249,7 @@ private:
 };
 } // namespace
 
-int64_t Weigher::choose(Operation *collective, ArrayRef<Product> products) const {
+int64_t Estimator::choose(Operation *collective, ArrayRef<Product> products) const {
   if (always)
     return llvm::all_of(products, [](const Product &p) { return p.size % 2 == 0; }) ? 2 : 1;
   TaskNode links = timeTaskOp(collective, axes);
@@ -263,7 +263,7 @@ int64_t Weigher::choose(Operation *collective, ArrayRef<Product> products) const
   double free = 1 - std::max(0.0, share + links.memoryShare - 1);
   int64_t best = 1;
   // Gains below a tenth of the collective are within the error of the times.
-  double most = links.time / 10;
+  double maximum = links.time / 10;
   for (int64_t count : {2, 4, 8}) {
     if (llvm::any_of(products,
                      [&](const Product &product) { return !product.isWorthCutting(count); }))
@@ -271,15 +271,15 @@ int64_t Weigher::choose(Operation *collective, ArrayRef<Product> products) const
     auto others = static_cast<double>(count - 1);
     double gain =
         others / static_cast<double>(count) * std::min(links.time, device) * free - others * fixed;
-    if (gain > most) {
-      most = gain;
+    if (gain > maximum) {
+      maximum = gain;
       best = count;
     }
   }
   return best;
 }
 
-bool Weigher::hasOtherWork(Operation *sum, KernelOp maker) const {
+bool Estimator::hasOtherWork(Operation *sum, KernelOp maker) const {
   if (always)
     return false;
   // Kernels farther away are not moved ahead.
@@ -302,17 +302,17 @@ bool Weigher::hasOtherWork(Operation *sum, KernelOp maker) const {
 }
 
 /// A product whose partial sums are reduced: parts are reduced while the next ones are computed.
-static bool splitSum(Operation *sum, const Weigher &weigher) {
+static bool splitSum(Operation *sum, const Estimator &estimator) {
   auto maker = sum->getOperand(0).getDefiningOp<KernelOp>();
   if (!maker || sum->getNumOperands() != 1 || maker->getNumResults() != 1 || !maker->hasOneUse())
     return false;
   std::optional<Product> product = Product::find(maker);
-  if (!product || weigher.hasOtherWork(sum, maker))
+  if (!product || estimator.hasOtherWork(sum, maker))
     return false;
   if (auto scatter = dyn_cast<ReduceScatterOp>(sum);
       scatter && static_cast<int64_t>(scatter.getDim()) == product->dim)
     return false;
-  int64_t count = weigher.choose(sum, *product);
+  int64_t count = estimator.choose(sum, *product);
   if (count == 1)
     return false;
   OpBuilder builder(sum);
@@ -328,7 +328,7 @@ static bool splitSum(Operation *sum, const Weigher &weigher) {
 }
 
 /// Products of a gathered operand: parts are gathered while earlier ones are multiplied.
-static bool splitGather(AllGatherOp gather, const Weigher &weigher) {
+static bool splitGather(AllGatherOp gather, const Estimator &estimator) {
   // A weight is gathered ahead of its use.
   if (gather->getNumOperands() != 1 || !getRoot(gather.getInputs()[0]).getDefiningOp() ||
       isa<ReadOp>(getRoot(gather.getInputs()[0]).getDefiningOp()))
@@ -349,7 +349,7 @@ static bool splitGather(AllGatherOp gather, const Weigher &weigher) {
   }
   if (products.empty())
     return false;
-  int64_t count = weigher.choose(gather, products);
+  int64_t count = estimator.choose(gather, products);
   if (count == 1)
     return false;
   llvm::sort(products, [](const Product &a, const Product &b) {
@@ -385,14 +385,14 @@ static bool splitGather(AllGatherOp gather, const Weigher &weigher) {
 }
 
 void OverlapProducts::split(Block &body, const MeshAxes &axes) {
-  Weigher weigher(axes, always);
+  Estimator estimator(axes, always);
   SmallVector<Operation *> collectives;
   for (Operation &op : body)
     if (isCombinableCollective(&op))
       collectives.push_back(&op);
   for (Operation *op : collectives) {
     auto gather = dyn_cast<AllGatherOp>(op);
-    numSplit += gather ? splitGather(gather, weigher) : splitSum(op, weigher);
+    numSplit += gather ? splitGather(gather, estimator) : splitSum(op, estimator);
   }
 }
 

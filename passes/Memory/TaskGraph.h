@@ -10,7 +10,7 @@ struct TaskNode {
   /// Microseconds on the target, from its costs: on the links if `isLink`, else on the device. 0
   /// for an op without code.
   double time = 0;
-  double fixedTime = 0; ///< the part of it that does not shrink with the tensors
+  double fixedTime = 0; ///< the part of it that is independent of tensor sizes
   bool isLink = false;
   /// The fraction of the device's memory bandwidth that it uses while it runs.
   double memoryShare = 0;

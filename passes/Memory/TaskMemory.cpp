@@ -56,7 +56,7 @@ void TaskMemory::holdForHost() {
       bytes.push_back(getNumBytes(write.getValue().getType()));
     }
   for (auto [i, write] : llvm::enumerate(writes)) {
-    size_t next = getLastUnderWay(bytes, i);
+    size_t next = getFirstNotInTransit(bytes, i);
     int64_t &last = lastUse[getRoot(write.getValue())];
     last = std::max<int64_t>(last, next < writes.size() ? getIndex(writes[next]) : indices.size());
   }
@@ -141,7 +141,7 @@ void TaskMemory::keepOperandsInFlight() {
   for (Operation &op : *block) {
     if (!movesOverLinks(&op) || op.getNumResults() == 0)
       continue;
-    // No op waits for a value that is only written where it already is.
+    // A write whose value is already in place makes no op wait.
     int64_t needed = findFirstUse(
         &op,
         [&](Operation *user) {
@@ -167,9 +167,9 @@ bool TaskMemory::canMakeInPart(Value root) {
          !joined.contains(root);
 }
 
-/// Returns true if the storage of a value is read nowhere in the task, so that it may be written
+/// Returns true if the task does not read the storage of a value, so that it may be written
 /// earlier.
-bool TaskMemory::isWrittenAlone(Value root) {
+bool TaskMemory::isNeverRead(Value root) {
   return llvm::all_of(block->getOps<WriteOp>(), [&](WriteOp write) {
     return getRoot(write.getValue()) != root || reads[write.getTarget()].empty();
   });
@@ -179,7 +179,7 @@ void TaskMemory::placeJoined() {
   for (auto kernel : block->getOps<KernelOp>()) {
     SmallVector<int64_t> offsets = getJoinedOffsets(kernel);
     Value whole = kernel->getResult(0);
-    if (offsets.empty() || (fixed.contains(whole) && !isWrittenAlone(whole)))
+    if (offsets.empty() || (fixed.contains(whole) && !isNeverRead(whole)))
       continue;
     SmallVector<Value> parts = llvm::map_to_vector(kernel.getInputs(), getRoot);
     if (!llvm::all_of(parts, [&](Value part) { return canMakeInPart(part); }) ||

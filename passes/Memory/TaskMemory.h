@@ -35,7 +35,7 @@ private:
   /// Operands of a concatenation are computed in the result if all of them can be.
   void placeJoined();
   bool canMakeInPart(Value root);
-  bool isWrittenAlone(Value root);
+  bool isNeverRead(Value root);
   /// When a root's memory is first written.
   int64_t getStart(OpResult root) const;
   /// Returns true if a write's value can be computed in its target.

@@ -69,7 +69,7 @@ private:
   LogicalResult addStorage(Operation *op, StringRef symbol, AddressAttr address, Type type,
                            int64_t copies);
   LogicalResult checkStorage();
-  LogicalResult checkApart(MutableArrayRef<StoragePlace> places, int64_t bytes);
+  LogicalResult checkDisjoint(MutableArrayRef<StoragePlace> places, int64_t bytes);
   LogicalResult checkTask(Block &block);
   LogicalResult checkResults(Operation &op, int64_t index);
   LogicalResult checkAgainstStorage(OpResult result, const Content &content);
@@ -133,13 +133,13 @@ LogicalResult ProgramChecker::checkStorage() {
     if (failed(added))
       return failure();
   }
-  if (failed(checkApart(sortedStorage, arenaBytes)))
+  if (failed(checkDisjoint(sortedStorage, arenaBytes)))
     return failure();
-  return checkApart(onHost, hostBytes);
+  return checkDisjoint(onHost, hostBytes);
 }
 
 /// Sorts the storage of one arena and checks that it is in bounds and disjoint.
-LogicalResult ProgramChecker::checkApart(MutableArrayRef<StoragePlace> places, int64_t bytes) {
+LogicalResult ProgramChecker::checkDisjoint(MutableArrayRef<StoragePlace> places, int64_t bytes) {
   llvm::sort(places, [](const StoragePlace &a, const StoragePlace &b) {
     return a.extent.begin < b.extent.begin;
   });

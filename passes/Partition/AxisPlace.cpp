@@ -11,12 +11,12 @@ public:
   PlaceCheck(int64_t extent, const DenseSet<Operation *> &within)
       : extent(extent), within(within) {}
 
-  /// The placement itself if the axis can stay there, else the first one after what cannot be
-  /// split.
+  /// The placement itself if the axis can stay there, else the first one after the dimensions that
+  /// cannot be split.
   int64_t run(Value value, int64_t dim, int64_t place);
 
 private:
-  /// A dimension that holds some of the parts of the first one, and the axis' placement in it.
+  /// A dimension that holds some parts of the first dimension, and the axis' placement in it.
   struct Spot {
     Value value;
     int64_t dim;

@@ -25,9 +25,9 @@ bool DimensionClasses::join(Node a, Node b, int64_t parts) {
   a = find(a);
   b = find(b);
   parts = std::max<int64_t>(parts, 1); // for an empty dimension
-  // If the parts of one cross those of the other, their only common unit is far larger.
-  auto goesWith = [&](int64_t own) { return own % parts == 0 || parts % own == 0; };
-  if (!goesWith(units[a]) || !goesWith(units[b]))
+  // If neither unit divides the other, their only common unit is far larger.
+  auto isCompatible = [&](int64_t own) { return own % parts == 0 || parts % own == 0; };
+  if (!isCompatible(units[a]) || !isCompatible(units[b]))
     return false;
   int64_t common = std::gcd(parts, std::gcd(units[a], units[b]));
   parents[b] = a;
@@ -35,7 +35,7 @@ bool DimensionClasses::join(Node a, Node b, int64_t parts) {
   return true;
 }
 
-void DimensionClasses::joinWhole(Value a, Value b) {
+void DimensionClasses::joinDimensions(Value a, Value b) {
   auto type = dyn_cast<RankedTensorType>(a.getType());
   if (!type || a.getType() != b.getType())
     return;
@@ -66,7 +66,7 @@ void DimensionClasses::joinLoop(Operation &op) {
   for (auto [i, result] : llvm::enumerate(loop.getResults()))
     for (Value same : {loop->getOperand(i), Value(loop.getCond().getArgument(i)),
                        Value(loop.getBody().getArgument(i)), end->getOperand(i)})
-      joinWhole(result, same);
+      joinDimensions(result, same);
 }
 
 /// A dimension can grow along its major factor, because elements are added at the end. Along
@@ -87,7 +87,7 @@ void DimensionClasses::joinFactors(Operation &op) {
   collect(op.getOperands(), rule.operands);
   collect(op.getResults(), rule.results);
   for (auto [i, factor] : llvm::enumerate(rule.factors)) {
-    bool canGrow = !factor.isCounted && factor.leastPart == 0 &&
+    bool canGrow = !factor.isCounted && factor.minPartSize == 0 &&
                    (factor.kind == FactorKind::Parallel || factor.kind == FactorKind::Reduction);
     if (!canGrow || uses[i].empty() || !llvm::all_of(uses[i], [&](const Use &use) {
           return use.isFirst && (use.isAlone || factor.kind == FactorKind::Parallel);
@@ -149,13 +149,13 @@ void DimensionClasses::resolve() {
 }
 
 /// Makes each shard of a dimension a multiple of `elements`; returns false if that adds too much.
-bool DimensionClasses::alignRows(Node node, int64_t elements, int64_t mostPercent) {
+bool DimensionClasses::alignRows(Node node, int64_t elements, int64_t maxPercent) {
   const Node root = find(node);
   const int64_t parts = shards[root] * elements;
   const int64_t multiple =
       std::lcm(multiples[root], parts / std::gcd(parts, sizes[node] / units[root]));
   const int64_t padded = llvm::alignTo(units[root], multiple);
-  if ((padded - paddedUnits[root]) * 100 > mostPercent * paddedUnits[root])
+  if ((padded - paddedUnits[root]) * 100 > maxPercent * paddedUnits[root])
     return false;
   multiples[root] = multiple;
   isPadded |= padded != units[root];
@@ -163,7 +163,7 @@ bool DimensionClasses::alignRows(Node node, int64_t elements, int64_t mostPercen
   return true;
 }
 
-/// Aligns the contracted and kept dimensions of parameters in products, and thereby all tensors
+/// Aligns the contracted and kept dimensions of parameters in products. This aligns all tensors
 /// with such a dimension: activations and gradients.
 void DimensionClasses::alignProducts(func::FuncOp function, const RowAlignment &alignment) {
   DenseSet<Value> weights;
@@ -178,7 +178,7 @@ void DimensionClasses::alignProducts(func::FuncOp function, const RowAlignment &
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
       if (Node node = nodeOf(weight, dim); sizes[node] != 0 && !llvm::is_contained(batch, dim))
         for (int64_t row : {alignment.best, alignment.least})
-          if (row <= bytes || alignRows(node, row / bytes, alignment.mostPercent))
+          if (row <= bytes || alignRows(node, row / bytes, alignment.maxPercent))
             break;
   };
   for (Operation &op : function.front()) {
@@ -205,7 +205,7 @@ DimensionClasses::DimensionClasses(func::FuncOp function, const MeshAxes &axes,
     auto alias =
         function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "tf.aliasing_output");
     if (alias && alias.getInt() < end->getNumOperands())
-      joinWhole(argument, end->getOperand(alias.getInt()));
+      joinDimensions(argument, end->getOperand(alias.getInt()));
   }
   for (auto [i, value] : llvm::enumerate(end->getOperands()))
     if (auto given = function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr))

@@ -15,8 +15,8 @@ constexpr llvm::StringLiteral kParameterShapesAttr = "st.parameter_shapes";
 struct RowAlignment {
   int64_t least =
       1; ///< smallest alignment for good use of the matrix units; 1: no padding for products
-  int64_t best = 1;        ///< a multiple of `least`: rows begin at cache lines
-  int64_t mostPercent = 0; ///< how much a dimension may grow for it
+  int64_t best = 1;       ///< a multiple of `least`: rows begin at cache lines
+  int64_t maxPercent = 0; ///< how much a dimension may grow for it
 };
 
 /// Dimensions that grow together. A class has a number of units, and each of its dimensions
@@ -46,7 +46,7 @@ private:
   /// Joins two dimensions that agree in `parts` parts; returns false if the units of their classes
   /// are incompatible with that.
   bool join(Node a, Node b, int64_t parts);
-  void joinWhole(Value a, Value b);
+  void joinDimensions(Value a, Value b);
   void addValue(Value value);
   void addBlock(Block &block);
   void addOp(Operation &op);
@@ -55,7 +55,7 @@ private:
   void require(Value value, const TensorSharding &sharding);
   void alignProducts(func::FuncOp function, const RowAlignment &alignment);
   void followShapes(func::FuncOp function, DictionaryAttr shapes);
-  bool alignRows(Node node, int64_t elements, int64_t mostPercent);
+  bool alignRows(Node node, int64_t elements, int64_t maxPercent);
   void resolve();
 
   DenseMap<Value, Node> first; ///< first node of the value's consecutive dimensions

@@ -66,8 +66,8 @@ FailureOr<Type> Localizer::localTypeOf(Operation *op, Type type, const TensorSha
   if (!tensor)
     return type;
   if (!divides(tensor.getShape(), sharding))
-    return op->emitOpError("has a value of ")
-           << tensor << " that " << axes.write(sharding) << " does not divide";
+    return op->emitOpError("has sharding ")
+           << axes.write(sharding) << ", which does not divide a value of " << tensor;
   return Type(tensor.clone(localShape(tensor.getShape(), sharding)));
 }
 

@@ -8,7 +8,8 @@ namespace mlir::st {
 
 /// The updates of donated state.
 struct Updates {
-  /// The operands of the updates that they do not compute, each with a state whose update reads it.
+  /// Operands of the updates that are computed before them, each with a state whose update reads
+  /// it.
   llvm::MapVector<Value, BlockArgument> gradients;
   /// The ops of the updates that are elementwise in the shape of a state.
   DenseSet<Operation *> ops;

@@ -114,9 +114,9 @@ Value Padder::identity(Location loc, RankedTensorType type, ReductionKind kind) 
     } else {
       unsigned width = integer.getWidth();
       bool isUnsigned = integer.isUnsigned() || width == 1;
-      APInt least = isUnsigned ? APInt::getMinValue(width) : APInt::getSignedMinValue(width);
+      APInt minimum = isUnsigned ? APInt::getMinValue(width) : APInt::getSignedMinValue(width);
       APInt largest = isUnsigned ? APInt::getMaxValue(width) : APInt::getSignedMaxValue(width);
-      value = builder.getIntegerAttr(element, isMax ? least : largest);
+      value = builder.getIntegerAttr(element, isMax ? minimum : largest);
     }
   }
   return hlo::ConstantOp::create(builder, loc, SplatElementsAttr::get(type, value));
@@ -166,8 +166,8 @@ void Padder::noteClean(Operation &op) {
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// An operand without padding that the op cannot take, and with padding masked that it would
-/// reduce.
+/// The operand as the op needs it: padding that the op cannot take is cut off, and padding that it
+/// would reduce is masked.
 Value Padder::operandFor(OpOperand &operand, const ShardingRule &rule) {
   Value value = operand.get();
   RankedTensorType real = typeBefore(value);
@@ -187,7 +187,7 @@ Value Padder::operandFor(OpOperand &operand, const ShardingRule &rule) {
       continue;
     }
     const Factor &factor = rule.factors[factors[dim].front()];
-    // A lookup sums over rows of other devices, but padding has none.
+    // A lookup sums over the rows of all devices, and padding contributes none.
     bool ignoresZeros = factor.kind == FactorKind::Reduction &&
                         factor.reduction == ReductionKind::Sum && clean.contains(value);
     if (factor.kind == FactorKind::Reduction && !ignoresZeros &&
@@ -297,7 +297,7 @@ void Padder::padOp(Operation &op) {
   for (auto [result, type] : llvm::zip_equal(results, wanted)) {
     if (result.getType() == type)
       continue;
-    // The op does not pad a dimension that other values of its class have padded.
+    // The op does not pad a dimension that is padded in other values of its class.
     auto from = cast<RankedTensorType>(result.getType());
     auto to = cast<RankedTensorType>(type);
     builder.setInsertionPointAfterValue(result);
@@ -366,8 +366,8 @@ void Padder::cleanState() {
   }
 }
 
-/// If a product reads the masked form, the value is stored masked: other users read that form, and
-/// nothing else is stored.
+/// If a product reads the masked form, only this form is stored, and other users read it
+/// too.
 void Padder::shareMasked() {
   for (auto &[value, forms] : maskedForms) {
     if (!value.getDefiningOp())
@@ -428,7 +428,7 @@ struct PadDimensions : mlir::st::impl::PadDimensionsBase<PadDimensions> {
     if (failed(checkFacts(getOperation(), getArgument(), kContract)))
       return signalPassFailure();
     MeshAxes axes(getMesh(getOperation()));
-    RowAlignment alignment = {rowAlignment, rowBytes, mostPercent};
+    RowAlignment alignment = {rowAlignment, rowBytes, maxPercent};
     if (auto target = getOperation()->getAttrOfType<TargetAttr>("st.target")) {
       alignment.least = target.getMatrixAlignment();
       alignment.best = target.getMatrixRowBytes();

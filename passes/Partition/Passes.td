@@ -71,12 +71,12 @@ def PadDimensions : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
     dimensions that it splits, so later phases have shards of equal size only.
 
     By the ops' factor rules, dimensions belong to one class if an op passes elements along them.
-    The pass enlarges each class to the least multiple that its seeds need. The padding follows the
-    last element and has no meaning. Where a reduction or a product would read it, a select replaces
-    it by the identity of the reduction. Indices of lookups are clamped to the original rows. An op
-    that moves elements along the dimension (a slice, a concatenation, a sort) gets the original
-    dimension. If heads do not divide, heads are added: a dimension that a reshape forms from
-    several is enlarged in its most major one.
+    The pass enlarges each class to the smallest multiple that its seeds need. The padding follows
+    the last element and has no meaning. Where a reduction or a product would read it, a select
+    replaces it by the identity of the reduction. Indices of lookups are clamped to the original
+    rows. An op that moves elements along the dimension (a slice, a concatenation, a sort) gets the
+    original dimension. If heads do not divide, heads are added: a dimension that a reshape forms
+    from several is enlarged in its most major one.
 
     Matrix units need rows aligned to a multiple of some bytes (16 for NVIDIA's, ideally 128). If
     `st.target` gives such multiples (`matrix_alignment`, `matrix_row_bytes`; without a target the
@@ -103,7 +103,7 @@ def PadDimensions : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
     Option<"rowAlignment", "row-alignment", "int64_t", "1",
            "Required alignment of operand rows of products in bytes, without a target; 1: any">,
     Option<"rowBytes", "row-bytes", "int64_t", "1", "Preferred alignment of operand rows of products in bytes, without a target; 1: no preference">,
-    Option<"mostPercent", "most-percent", "int64_t", "6", "Largest growth of a dimension for this alignment, in percent">
+    Option<"maxPercent", "most-percent", "int64_t", "6", "Largest growth of a dimension for this alignment, in percent">
   ];
   let statistics = [
     Statistic<"insertedMasks", "inserted-masks", "Values whose padding is masked">
@@ -199,9 +199,9 @@ def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"explain", "explain", "std::string", "",
-           "Output file for a table of what each reshard moves and why (JSON if it ends in .json)">,
-    Option<"leastPart", "least-part", "int64_t", "8192",
-           "Fewest bytes of a part that one of several copies sends to the next stage">
+           "Output file for a table of each reshard's traffic and reason (JSON for .json)">,
+    Option<"minPartBytes", "least-part", "int64_t", "8192",
+           "Minimum bytes of a part that one of several copies sends to the next stage">
   ];
   let statistics = [
     Statistic<"insertedReshards", "inserted-reshards", "Reshards inserted">,

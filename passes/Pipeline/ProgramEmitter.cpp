@@ -160,8 +160,8 @@ void ProgramEmitter::emitBuffers(OpBuilder &builder) {
   for (const TaskPlan &planned : plan.getTasks())
     if (isPerMicroBatch(planned.phase))
       readInLoop.insert_range(planned.fromBuffers);
-  // A value that is equal for all micro-batches, even if each computes it, needs one slot; so does
-  // one that only the update reads.
+  // A value needs one slot if it is equal for all micro-batches, even if each computes it, or if
+  // only the update reads it.
   for (Value value : plan.getBuffered()) {
     Operation *op = value.getDefiningOp();
     bool ofMicroBatch = analysis.getMicroBatches() > 1 ? analysis.varies(op)

@@ -59,7 +59,8 @@ static Cost getCost(Value value, function_ref<bool(Value)> isAtHand, int64_t bud
   Operation *op = value.getDefiningOp();
   if (!op || op->getNumResults() != 1)
     return {kNever};
-  // A loop over elements counts their indices anyway, so values of them alone cost no pass.
+  // A loop over elements counts their indices anyway, so values that depend only on indices cost no
+  // pass.
   const bool isArithmetic = isIndexArithmetic(op);
   Cost all = {isArithmetic ? 1 : getOpCost(op),
               isArithmetic ||

@@ -11,8 +11,8 @@ namespace {
 /// Units with a fixed order among themselves.
 using Stream = SmallVector<ScheduledUnit>;
 
-/// A schedule is a list of patterns, each repeated: one unit of each of its streams in turn.
-/// Exhausted streams are skipped.
+/// A schedule is a list of repeated patterns. A pattern takes one unit from each of its streams;
+/// exhausted streams are skipped.
 class OrderBuilder {
 public:
   explicit OrderBuilder(ArrayRef<Stream> streams) : streams(streams), next(streams.size()) {}
@@ -74,9 +74,9 @@ static SmallVector<ScheduledUnit> makeOneStreamOrder(const Stream &forward, cons
   return builder.take();
 }
 
-/// Two virtual stages per group, the second on the way back: group 0 has the model's first and
-/// last. As in Qi et al., "Zero Bubble Pipeline Parallelism" (ICLR 2024), ZB-V: without idle time
-/// if forward, backward and weight take equally long and there are 2 p - 1 micro-batches.
+/// Two virtual stages per group, the second in reverse order: group 0 has the model's first and
+/// last stage. As in Qi et al., "Zero Bubble Pipeline Parallelism" (ICLR 2024), ZB-V: without idle
+/// time if forward, backward and weight take equally long and there are 2 p - 1 micro-batches.
 static SmallVector<ScheduledUnit> makeVOrder(const ScheduleShape &shape) {
   enum : unsigned { F0, B0, W0, F1, B1, W1 };
   SmallVector<Stream> streams;

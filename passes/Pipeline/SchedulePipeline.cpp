@@ -109,7 +109,7 @@ static FailureOr<SmallVector<ScheduledUnit>> getOrder(ScheduleKind kind, Program
     return program.emitOpError("expects a list of F, B and W with micro-batches in ")
            << kScheduleOrderAttr << ", found " << lists[shape.group];
   if (std::string fault = findFault(*units, shape.numChunks, shape.microBatches); !fault.empty())
-    return program.emitOpError("is listed in ") << kScheduleOrderAttr << " so that " << fault;
+    return program.emitOpError("has an invalid order in ") << kScheduleOrderAttr << ": " << fault;
   return std::move(*units);
 }
 

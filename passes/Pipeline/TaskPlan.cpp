@@ -88,7 +88,7 @@ void GroupPlan::addTransfer(TransferOp op) {
   int64_t source = op.getSource(), target = op.getTarget();
   if (hasStage(target))
     getTask(analysis.getPhase(op), target).items.push_back({TaskItem::Compute, op});
-  // A value is sent where it is computed: the receiver may be far behind, but never ahead.
+  // A value is sent where it is computed: the receiver may be later, but never earlier.
   if (hasStage(source)) {
     Phase phase = analysis.getValuePhase(op.getOperand()).value_or(analysis.getPhase(op));
     getTask(phase, source).items.push_back({TaskItem::Send, op});

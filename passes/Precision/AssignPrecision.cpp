@@ -17,7 +17,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// The type of a value that is f32 in the program as it came.
+/// The type of a value that is f32 in the original program.
 enum class Kind {
   Weak,   ///< computed only from parameters and constants: its users decide
   Narrow, ///< 16 bits

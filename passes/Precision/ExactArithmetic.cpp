@@ -47,7 +47,7 @@ int FixedPoint::unitExponent(int64_t limb) const {
 
 SmallVector<Value> FixedPoint::toLimbs(Emitter &emit, Value x) const {
   SmallVector<Value> limbs;
-  // No step rounds but round(): what a limb leaves of a float is a float.
+  // Only round() rounds: a float minus one of its limbs is again a float.
   for (int64_t limb = 0; limb < count; ++limb) {
     Value multiple = round(emit, emit.scale(x, powerOfTwo(-unitExponent(limb))));
     limbs.push_back(toInteger(emit, multiple));

@@ -35,7 +35,7 @@ Value sumInFixedPoint(Emitter &emit, Value x, int64_t dim);
 /// addend or NaN gives NaN.
 Value sumExactly(Emitter &emit, Value x, ArrayRef<int64_t> dims);
 
-/// The most products that multiplyExactly() can add up.
+/// The maximum number of products that multiplyExactly() can add up.
 constexpr int64_t kMaxExactProducts = int64_t(1) << 22;
 
 /// The product of f32 tensors. Each row of an operand is scaled by a power of two and rounded to 23

@@ -64,7 +64,7 @@ private:
   void replace(Operation *op, Value result);
 
   SmallVector<Operation *> ops;
-  /// Ops that sum over samples: the position of the dimension among the summed ones.
+  /// Ops that sum over samples: the position of the sample dimension among the summed dimensions.
   DenseMap<Operation *, int64_t> sampleSums;
   int64_t samples;
   /// Gives the ops that replace an op its block of the model. Constants belong to none.
@@ -139,8 +139,8 @@ void SumReplacer::replace(Operation *op, Value result) {
 //===----------------------------------------------------------------------===//
 
 /// Splits dimension dims[position], which counts samples times the parts of a sample, into two. In
-/// `dims` and `others` the dimension of the parts replaces it; with one part per sample, or groups
-/// of samples, nothing does. Returns the tensor and the dimension of the samples.
+/// `dims` and `others` the dimension of the parts replaces it. With one part per sample, or groups
+/// of samples, there is no such dimension. Returns the tensor and the dimension of the samples.
 static std::pair<Value, int64_t> splitSamples(Emitter &emit, Value x, int64_t samples,
                                               SmallVectorImpl<int64_t> &dims, int64_t position,
                                               SmallVectorImpl<int64_t> *others = nullptr) {

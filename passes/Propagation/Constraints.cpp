@@ -24,7 +24,7 @@ bool Constraints::isClosed(Value value, int64_t dim) const {
          isa_and_nonnull<ConstrainOp>(value.getDefiningOp());
 }
 
-static bool saysMore(ShardingAttr seed) {
+static bool isOpenOrPrioritised(ShardingAttr seed) {
   return seed && (!seed.getOpen().empty() || !seed.getPriorities().empty());
 }
 
@@ -36,19 +36,19 @@ LogicalResult Constraints::findGroups() {
     if (!constrain || !constrain.getGroup())
       continue;
     Value value = constrain.getResult();
-    auto &alike = known[*constrain.getGroup()];
-    if (!alike.empty() && alike.front()->front().getType() != value.getType())
-      return withNote(constrain.emitOpError("is of group ")
+    auto &groupValues = known[*constrain.getGroup()];
+    if (!groupValues.empty() && groupValues.front()->front().getType() != value.getType())
+      return withNote(constrain.emitOpError("belongs to group ")
                           << *constrain.getGroup() << ", which has values of "
-                          << alike.front()->front().getType() << "; expected one type, found "
+                          << groupValues.front()->front().getType() << "; expected one type, found "
                           << value.getType(),
-                      alike.front()->front(), "the first value of the group is here");
-    auto *same = llvm::find_if(alike, [&](const auto &members) {
+                      groupValues.front()->front(), "the first value of the group is here");
+    auto *same = llvm::find_if(groupValues, [&](const auto &members) {
       return micro.sharding(members->front()).dims == micro.sharding(value).dims;
     });
-    if (same == alike.end()) {
-      alike.push_back(std::make_shared<SmallVector<Value>>());
-      same = &alike.back();
+    if (same == groupValues.end()) {
+      groupValues.push_back(std::make_shared<SmallVector<Value>>());
+      same = &groupValues.back();
     }
     (*same)->push_back(value);
     groups[value] = *same;
@@ -61,7 +61,7 @@ void Constraints::seed() {
     constraints[argument] = graph.axes.read(Value(argument));
     // A donated value keeps its declared sharding.
     auto given = getSharding(argument);
-    if (saysMore(given) && !graph.isAnchored(argument) &&
+    if (isOpenOrPrioritised(given) && !graph.isAnchored(argument) &&
         !graph.function.getArgAttr(argument.getArgNumber(), "tf.aliasing_output"))
       seeds[argument] = given;
   }
@@ -75,7 +75,7 @@ void Constraints::seed() {
         constraint = *pin;
       if (auto constrain = dyn_cast<ConstrainOp>(node.op)) {
         constraint = graph.axes.read(constrain.getSharding());
-        if (saysMore(constrain.getSharding()) && !graph.pinned(result))
+        if (isOpenOrPrioritised(constrain.getSharding()) && !graph.pinned(result))
           seeds[result] = constrain.getSharding();
       }
       constraints[result] = std::move(constraint);
@@ -95,7 +95,7 @@ void Constraints::seedResults() {
       continue;
     }
     auto said = graph.function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr);
-    offer(value, saysMore(said) ? visible(*given, said) : *given);
+    offer(value, isOpenOrPrioritised(said) ? visible(*given, said) : *given);
   }
 }
 
@@ -130,8 +130,8 @@ TensorSharding Constraints::visible(const TensorSharding &constraint, ShardingAt
 }
 
 /// If a dimension is not split along the blocks that an op moves, this guesses that the blocks are
-/// split over the same axes. A third of a dimension in contiguous parts may itself be split that
-/// way.
+/// split over the same axes. A third of a dimension that is split into contiguous parts may be
+/// split in the same way.
 static void guessBlocks(const ShardingRule &rule, const TensorFactors &tensor,
                         const TensorSharding &sharding, MutableArrayRef<Splits> factors) {
   for (auto [dim, parts] : llvm::enumerate(tensor)) {

@@ -10,14 +10,15 @@ namespace mlir::st {
 
 /// A constraint says how a value should be sharded so that neighbouring ops agree. `Resolution`
 /// later decides what each op does with it: a product whose weight is sharded along the contracted
-/// dimension leaves partial sums, and the constraint says to which sharding to reduce them.
+/// dimension leaves partial sums, and the constraint determines the sharding to which they are
+/// reduced.
 ///
 /// Seeds are arguments, function results, pinned updates and `st.constrain` ops. A constraint only
 /// grows. The constraint of a seed grows only in its open dimensions. Conflicts are resolved in
 /// this order: seed dimensions by priority, each to a fixpoint; then ops that only pass elements
-/// through before ops that contract, gather or move along a dimension, so that the sharding of one
-/// layer spreads before guesses of its neighbours; then, between two axes that exclude each other,
-/// weights and pins before results, and results before operands.
+/// through before ops that contract, gather or move along a dimension, so that the sharding within
+/// a layer propagates before guesses from its neighbours; then, between two axes that exclude each
+/// other, weights and pins before results, and results before operands.
 class Constraints {
 public:
   Constraints(const StepGraph &graph, const MicroAnalysis &micro, const OpenResults &open)

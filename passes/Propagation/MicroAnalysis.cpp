@@ -69,7 +69,7 @@ LogicalResult MicroAnalysis::placeVarying(const OpNode &node, OpSharding &how) {
     auto [factor, splits] = *place;
     std::optional<int64_t> other = how.factorOf(node.rule, kMicroAxis, node.rule.partOf(i));
     if (other && other != factor)
-      return refuse(" in another dimension than another operand");
+      return refuse(" along another dimension than another operand does");
     if (!how.place(node.rule, factor, splits))
       return refuse("");
   }

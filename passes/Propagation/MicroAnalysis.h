@@ -34,7 +34,7 @@ private:
   void reduceForAll(Value value);
   LogicalResult checkCaptured(const OpNode &node);
   LogicalResult checkResults() const;
-  /// Ops that do not vary but are only used along `micro` are computed per micro-batch: what they
+  /// Ops that do not vary but are only used along `micro` are computed per micro-batch, so a
   /// broadcast is never in memory as a whole.
   void followUsers();
   std::optional<TensorSharding> wantedByUsers(Value value) const;

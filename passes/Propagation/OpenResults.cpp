@@ -76,7 +76,7 @@ void OpenResults::read(const ShardingRule &rule, const TensorFactors &tensor, Va
   }
 }
 
-/// The axes of each factor, as far as the tensors that have any agree, and the tensor that has
+/// The axes of each factor on which all tensors that split it agree, and a tensor that has
 /// them.
 SmallVector<OpenResults::Merged> OpenResults::merge(const OpNode &node) const {
   const size_t count = node.rule.factors.size();

@@ -6,14 +6,14 @@
 namespace mlir::st {
 
 /// The sharding that Shardy gives each value of a function, so that a result without a stated
-/// sharding has the one that it has on JAX's own platforms. It depends on seeds and factor rules
+/// sharding gets the same one as on JAX's own platforms. It depends on seeds and factor rules
 /// alone, not on costs: `Constraints` and `Resolution` decide how values are computed.
 ///
 /// Axes spread along a factor as far as all tensors with it agree (Shardy's basic factor
 /// propagation). The rules for what competes were found by comparison with JAX's CPU: if two
 /// factors of a tensor compete for an axis, that of the first operand gets it; in an elementwise
 /// op, the one with more parts, and in others a factor along which elements do not move.
-/// Elementwise ops come first. A dimension may have axes that do not divide it, and axes spread
+/// Elementwise ops come first. A dimension may have axes that do not divide it, and axes propagate
 /// along dimensions that an op cannot split: a slice of a slice may be split again.
 class OpenResults {
 public:

@@ -1,4 +1,4 @@
-// Shardings spread from seeds over the whole step.
+// Shardings propagate from seeds over the whole step.
 
 #ifndef ST_PASSES_PROPAGATION_PASSES_TD
 #define ST_PASSES_PROPAGATION_PASSES_TD
@@ -63,13 +63,13 @@ def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
     - Constraints: spatial axes propagate from the seeds forward and backward to a fixpoint, first
       through ops that only pass elements on, then through the others. Updates of donated state have
       the state's sharding.
-    - Resolution: in program order, each op takes the implementation of least total cost over all
+    - Resolution: in program order, each op takes the implementation of lowest total cost over all
       micro-batches. The cost includes resharding its operands from their shardings, and its results
       to the required shardings. Weights do not move, nor do rows of the batch between replicas.
       Partial sums are reduced at their uses, except that sums of partial sums are added first.
-    - A function result without a stated sharding has the one that Shardy's basic propagation gives
-      it, which depends on factor rules alone (without micro-batches; with them, the one in which it
-      is computed).
+    - Without micro-batches, a function result without a stated sharding gets the sharding of
+      Shardy's basic propagation, which depends only on factor rules. With micro-batches, it keeps
+      the sharding in which it is computed.
     - Constants, counters and random bits, and values that depend only on them and on scalars, are
       computed in each sharding in which they are used.
   }];

@@ -13,9 +13,9 @@ namespace mlir::st {
 using namespace mlir;
 using namespace mlir::st;
 
-/// A constraint that does not mention micro-batches keeps them outside of its own axes, as in a
-/// batch. Axes for which a micro-batch is too small are dropped. A constraint that leaves a sum
-/// over micro-batches open does so if there is one.
+/// If a constraint does not mention micro-batches, they are the major axis before its own axes, as
+/// in a batch. Axes for which a micro-batch is too small are dropped. A constraint leaves a sum
+/// over micro-batches open if there is one.
 static void addMicro(const StepGraph &graph, const MicroAnalysis &micro) {
   auto sizeOf = [&](Attribute part) {
     auto name = dyn_cast<StringAttr>(part);

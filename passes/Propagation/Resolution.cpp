@@ -61,7 +61,7 @@ static bool isSummedLate(Value result) {
   });
 }
 
-/// Returns true if an op is linear in `value` and no other operand counts for that.
+/// Returns true if an op is linear in `value` for any values of its other operands.
 static bool isLinearInAlone(const OpNode &node, Value value) {
   return node.rule.linearity != ShardingRule::Linearity::None && node.rule.parts == 1 &&
          llvm::all_of(node.rule.linearOperands, [&](int64_t i) {
@@ -80,9 +80,9 @@ bool Resolution::sharesSum(Operation *op) const {
   });
 }
 
-/// Follows a value through its only users while they are linear in it alone, to the smallest tensor
-/// over which a sum over devices can be taken: the gradient of keys that were repeated for several
-/// heads is added up over these first. Returns its part of the value's elements.
+/// Follows a value through single users that are linear in it, to the smallest tensor to which the
+/// sum over devices can be applied: the gradient of keys that were repeated for several heads is
+/// added up over these first. Returns its part of the value's elements.
 double Resolution::laterSumOf(Value result) {
   constexpr int kMaxOps = 8;
   auto elementsOf = [](Value value) {

@@ -40,8 +40,8 @@ class Bundle:
             self.environment["PATH"] = f"{tools.find_assembler()}{os.pathsep}{os.environ['PATH']}"
         runner, glibc = tools.bare_runner(self.bin / "st-runner", work)
         self.manifest = {"format": 1, "made_of": tools.describe_checkout(), "chips": self.chips, "glibc": glibc, "files": {},
-                         "rows": [], "least": {"cudnn": tools.constant_of("libraries/CudnnLibrary.h", "kCudnnLeastVersion"),
-                                               "nccl": tools.constant_of("libraries/DriverLibraries.h", "kNcclLeastVersion")}}
+                         "rows": [], "least": {"cudnn": tools.constant_of("libraries/CudnnLibrary.h", "kCudnnMinVersion"),
+                                               "nccl": tools.constant_of("libraries/DriverLibraries.h", "kNcclMinVersion")}}
         self.add_file("runner.gz", runner)
         self.host_target = self.describe_host()
 

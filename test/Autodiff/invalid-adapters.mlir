@@ -9,7 +9,7 @@
 // RUN: not st-opt %s --freeze-parameters="freeze=[" 2>&1 | FileCheck %s --check-prefix=GLOB
 
 // NONE: error: {{.*}}has no parameter none.weight for an adapter
-// USE: error: {{.*}}cannot add an adapter to table: expected a matrix that only products by one dimension use, found 'tensor<4x4xf32>' in stablehlo.add
+// USE: error: {{.*}}cannot add an adapter to table: expected a matrix used only by products over one dimension, found 'tensor<4x4xf32>' in stablehlo.add
 // USE-SAME: it is used here
 // LAYER: error: {{.*}}has no matrix in a layer for an adapter
 // RANK: error: {{.*}}expected a rank of at least 1, found 0

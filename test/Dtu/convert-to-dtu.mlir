@@ -19,7 +19,7 @@
 // CHECK: dtu.wait {sem = #dtu.affine<16 + 1 * r1>}
 // CHECK: dtu.copy {dst = #dtu.view<L3[2048
 
-// The accumulation reads the kernel's result, so all queues meet first.
+// The accumulation reads the kernel's result, so all queues synchronise first.
 // CHECK: dtu.barrier {participants = 8 : i64}
 // CHECK-NEXT: dtu.label "write sum"
 // CHECK: dtu.copy {{.*}}src = #dtu.view<L3[3072

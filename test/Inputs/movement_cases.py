@@ -65,8 +65,8 @@ INDEXED = {
 
 
 def products_then_copy():
-    """Two products that share panels in L2, and a reader of the second. The queues meet before the second product
-    because of its claim of L2, so the user needs another barrier."""
+    """Two products that share panels in L2, and a reader of the second. The queues synchronise before the second
+    product because it claims L2, so the user needs another barrier."""
     m, k = "384x512xf32", "512x512xf32"
     products = "".join(f"""
   %p{i} = st.kernel "matmul" (%a0 = %0 : tensor<{m}>, %a1 = %{i + 1} : tensor<{k}>) -> tensor<{m}> {{

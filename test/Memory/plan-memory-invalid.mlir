@@ -4,7 +4,7 @@
 
 module attributes {st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 5242880>} {
   st.mesh @mesh <["tensor"=2], micro=1>
-  // expected-error @+1 {{device group group0: device 0 needs 8388608 bytes for its 2 ranks and has 5242880 (a rank: activations 0, gradients 0, inputs 0, optimizer 0, parameters 4194304, workspace 0); it takes 2 times as many shards (sharding_size) or stages (stage_cnt)}}
+  // expected-error @+1 {{device group group0: device 0 needs 8388608 bytes for its 2 ranks and has 5242880 (a rank: activations 0, gradients 0, inputs 0, optimizer 0, parameters 4194304, workspace 0); it needs 2 times as many shards (sharding_size) or stages (stage_cnt)}}
   st.program @group0 stages [0] devices [0, 0] first_rank 0 mesh @mesh {
     st.state @w "w" role "parameter" of "" global tensor<1048576xf32> slice <@mesh, [{}]> local tensor<1048576xf32>
   }

@@ -52,7 +52,7 @@
 // EMPTY-STAGE: empty-stage.json:1:{{[0-9]+}}: error: device_mapping.stage_0 is {}; expected an object with shard_0, shard_1, ...
 // UNKNOWN-SHARD: unknown-shard.json:1:{{[0-9]+}}: error: device_mapping.stage_0 has an unknown key "shard_00" (value "GPU:0"); expected shard_<j>
 // MISSING-SHARD: missing-shard.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_0 is missing, though device_mapping.stage_0 has 1 shards
-// RAGGED: ragged.json:1:{{[0-9]+}}: error: device_mapping.stage_1 has 1 shards, but device_mapping.stage_0 has 2; expected as many in every stage
+// RAGGED: ragged.json:1:{{[0-9]+}}: error: device_mapping.stage_1 has 1 shards, but device_mapping.stage_0 has 2; expected the same number in every stage
 // DEVICE-NAME: device-name.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_0 is "TPU:0"; expected a device name, /device:XLA_DTU:<id> or GPU:<id>
 // DEVICE-NUMBER: device-number.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_0 is "GPU:-1"; expected a number from 0 to 16777216 after the last colon
 // NO-CLUSTER: no-cluster.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_0 is "/device:XLA_DTU:9", which names no cluster: chip 1 has ids 5 to 8

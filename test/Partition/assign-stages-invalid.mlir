@@ -5,7 +5,7 @@ module {}
 
 // -----
 
-// expected-error @+1 {{expected @main of one block and st.stages from 1 to 1048576}}
+// expected-error @+1 {{expected @main with one block and st.stages from 1 to 1048576}}
 module attributes {st.stages = 0 : i64} {
   st.mesh @mesh <["tensor"=1], micro=1>
   func.func @main() {

@@ -120,7 +120,7 @@ st.mesh @mesh <["a"=2], micro=1>
 func.func @shapes(%x: tensor<8x8xf32>, %y: tensor<8xf32>) -> (tensor<8x8xf32>, tensor<8xf32>) {
   // expected-note@+1 {{the first value of the group is here}}
   %0 = st.constrain %x to <@mesh, [{?}, {?}]> group 3 : tensor<8x8xf32>
-  // expected-error@+1 {{is of group 3, which has values of 'tensor<8x8xf32>'; expected one type, found 'tensor<8xf32>'}}
+  // expected-error@+1 {{belongs to group 3, which has values of 'tensor<8x8xf32>'; expected one type, found 'tensor<8xf32>'}}
   %1 = st.constrain %y to <@mesh, [{?}]> group 3 : tensor<8xf32>
   return %0, %1 : tensor<8x8xf32>, tensor<8xf32>
 }

@@ -33,7 +33,7 @@ func.func @unknown(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"micro
 st.mesh @mesh <["tensor"=1], micro=2>
 // expected-note@+1 {{the operand is defined here}}
 func.func @two_dimensions(%x: tensor<4x8xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}, {}]>}) -> tensor<4x4xf32> {
-  // expected-error @+1 {{needs all of dimension 0 of operand 1, but it varies along the micro-batches in another dimension than another operand}}
+  // expected-error @+1 {{needs all of dimension 0 of operand 1, but it varies along the micro-batches along another dimension than another operand does}}
   %0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [1] : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
 }

@@ -19,7 +19,7 @@ struct RunStep {
   std::optional<double> loss;
   std::optional<double> simulated; ///< of the step on its devices
   std::optional<double> host,
-      data; ///< of the step on the host, and of its part that makes the batch
+      data; ///< of the step on the host, and of its part that prepares the batch
 };
 
 /// Milliseconds by name.

@@ -1,4 +1,4 @@
-// st-compare: names the phase behind the difference of two training runs.
+// st-compare: names the phase that causes the difference between two training runs.
 
 #include "lib/Support/StandardStreams.h"
 #include "lib/Support/StatusMacros.h"

@@ -114,7 +114,7 @@ static bool readPhase(const cl::opt<std::string> &flag, std::optional<CompilePha
   return phase.has_value();
 }
 
-/// Fills the request with options, and with the run of --megatron where there is one.
+/// Fills the request with options, and with the run of --megatron, if given.
 static bool readOptions(const Flags &flags, CompileRequest &request, MLIRContext *context) {
   std::map<std::string, std::string> given;
   for (auto &option : flags.options)

@@ -2,8 +2,8 @@
 
 #include "backends/cuda/IR/CudaDialect.h"
 #include "backends/cuda/codegen/Passes.h"
-#include "backends/cuda/codegen/kernels/SharedMemory.h"
 #include "backends/cuda/codegen/executable/HostImage.h"
+#include "backends/cuda/codegen/kernels/SharedMemory.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "lib/Reference/TensorTypes.h"
 #include "tools/KernelProgram.h"
@@ -74,7 +74,7 @@ LogicalResult HostRun::prepare() {
   program = *programs.begin();
   MeshOp mesh = getMesh(program);
   if (program.getDevices().size() != 1 || (mesh && mesh.getMicro() != 1))
-    return program.emitOpError("is of ")
+    return program.emitOpError("has ")
            << program.getDevices().size() << " devices and " << (mesh ? mesh.getMicro() : 1)
            << " micro-batches, expected one of each";
   for (Operation &op : program.getBody().front())

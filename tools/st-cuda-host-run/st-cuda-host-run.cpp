@@ -1,8 +1,8 @@
 // Runs the programs of a module with kernels that were generated for a GPU and lowered to the host:
-// code generation, against which tests hold the reference interpreter, without a GPU. Each program
-// runs twice, with threads and blocks in ascending and in descending order. If kernels use
-// semaphores or dynamic shared memory, it runs a third time with these as on a GPU. All runs must
-// give the same bits. Programs need no plan (tools/KernelProgram.h).
+// tests compare this code with the reference interpreter, without a GPU. Each program runs twice,
+// with threads and blocks in ascending and in descending order. If kernels use semaphores or
+// dynamic shared memory, it runs a third time with these as on a GPU. All runs must give the same
+// bits. Programs need no plan (tools/KernelProgram.h).
 #include "dialects/St/IR/StDialect.h"
 #include "st/InitAll.h"
 #include "tools/CommandLine.h"
@@ -94,7 +94,7 @@ static LogicalResult runModule(const Options &options, ModuleOp module) {
     if (failed(expanded))
       return failure();
     if (const std::string *name = findDifference(*results, *expanded))
-      return report("\"" + *name + "\" changes if turns and shared memory work as on a GPU");
+      return report("\"" + *name + "\" changes if semaphores and shared memory work as on a GPU");
   }
   absl::Status written = mlir::st::ref::writeTensors(options.outputs, *results);
   return written.ok() ? success() : report(std::string(written.message()));

@@ -266,7 +266,7 @@ void FitTool::compareNullModels() const {
   }
 }
 
-/// Names and leaves out rows that took longer than other rows for the same work.
+/// Names and excludes rows that took longer than other rows for the same work.
 void FitTool::leaveOutContradictions() {
   const std::vector<::st::Contradiction> found = ::st::findContradictions(rows);
   for (const ::st::Contradiction &each : found)

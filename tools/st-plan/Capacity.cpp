@@ -48,9 +48,9 @@ std::string PlanTool::explainNothing(const ::st::SearchResult &result) {
   return whyNothingFits(result);
 }
 
-/// Restricts a space to fewer layouts, among them the one with the least memory: one sequence per
+/// Restricts a space to fewer layouts, including the one with the lowest memory: one sequence per
 /// micro-batch and full recomputation.
-static ::st::SearchSpace leanSpace(::st::SearchSpace space, const PlanFlags &flags) {
+static ::st::SearchSpace lowMemorySpace(::st::SearchSpace space, const PlanFlags &flags) {
   if (flags.microBatch.empty())
     space.microBatch = {1};
   if (flags.recompute.empty())
@@ -69,7 +69,7 @@ absl::StatusOr<std::string> PlanTool::whyNot(const PlanInput &input, int64_t dev
   auto space = makeSpace(input, devices, batch);
   if (!space.ok())
     return space.status();
-  auto result = search(input, leanSpace(*space, flags), false);
+  auto result = search(input, lowMemorySpace(*space, flags), false);
   if (!result.ok())
     return result.status();
   return result->best ? std::string() : whyNothingFits(*result);

@@ -160,9 +160,9 @@ absl::StatusOr<FolderChoices> PlanTool::folderChoices() const {
   return choices;
 }
 
-/// Models of layers that differ have no smaller or larger version with the same proportions.
+/// Models with different layers have no smaller or larger version with the same proportions.
 absl::Status PlanTool::checkLayers(const PlanInput &input) const {
-  const char *why = input.model.layersUnlike()
+  const char *why = input.model.hasUnequalLayers()
                         ? "its layers differ in their experts, or in what they train"
                         : "its encoder and its decoder have different layers";
   const char *question = flags.largestModel   ? "--largest-model"

@@ -50,7 +50,7 @@ static void multiply(::st::proto::Figure &figure, double factor) {
   figure.set_value(figure.value() * factor);
 }
 
-/// The fabric inside a node: its rates and what was measured over it.
+/// The fabric inside a node: its rates and the curves measured over it.
 static void changeNode(::st::proto::ClusterDescription &cluster, double factor) {
   multiply(*cluster.mutable_node_gbytes_per_second(), factor);
   if (cluster.has_node_measured_gbytes_per_second())

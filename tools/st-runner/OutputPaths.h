@@ -10,7 +10,7 @@ namespace st {
 
 struct RunRequest;
 
-/// An error that names two flags with the same file, if one of them writes it. A run may save to
+/// Returns an error if two flags name the same file and one of them writes it. A run may save to
 /// the folder from which it resumes. Pipes and devices do not count.
 absl::Status checkOutputPaths(const RunRequest &request, const std::string &binary);
 

@@ -22,8 +22,8 @@ namespace {
 
 // See RunLog.h for the format.
 std::string hashOfFile(absl::string_view content) {
-  constexpr size_t kMaxWhole = size_t(256) << 20, kBlocks = 4096, kBlock = size_t(64) << 10;
-  if (content.size() <= kMaxWhole)
+  constexpr size_t kMaxUnsplit = size_t(256) << 20, kBlocks = 4096, kBlock = size_t(64) << 10;
+  if (content.size() <= kMaxUnsplit)
     return absl::StrFormat("%08x", crc32(content));
   uint32_t hash = 0;
   for (size_t i = 0; i < kBlocks; ++i)

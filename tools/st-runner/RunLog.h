@@ -26,8 +26,8 @@ std::string printFlags(const Settings &settings);
 ///   # data 600 bytes, 12345678: tokens.bin
 ///   --lr=0.0001  # binary
 ///
-/// Hashes are CRC-32s; of a file of more than 256 MiB that of its length and of 4096 blocks of
-/// 64 KiB at even distances.
+/// Hashes are CRC-32s. For a file of more than 256 MiB, the hash covers its length and 4096 evenly
+/// spaced blocks of 64 KiB.
 std::string printConfiguration(const proto::Executable &program, const RunRequest &request,
                                const std::string &binary);
 

@@ -64,7 +64,7 @@ const std::map<absl::string_view, absl::string_view> kAliases = {
     {"skip-train", "eval-only"},
     {"tensorboard-dir", "tensorboard"}};
 
-// Flags that exclude each other: a flag that somebody gives replaces the default of the binary.
+// Flags that exclude each other: a flag that the user gives replaces the default of the binary.
 const std::set<std::string> kEither[] = {
     {"steps", "train-steps", "train-samples"},
     {"warmup", "lr-warmup-samples", "lr-warmup-fraction"},

@@ -93,7 +93,7 @@ struct Pipe {
   absl::Status open() {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
-      return absl::UnavailableError(absl::StrCat("cannot make a pipe: ", std::strerror(errno)));
+      return absl::UnavailableError(absl::StrCat("cannot create a pipe: ", std::strerror(errno)));
     read.number = ends[0];
     write.number = ends[1];
     return absl::OkStatus();

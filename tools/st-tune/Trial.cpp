@@ -216,7 +216,7 @@ absl::Status TrialRun::readInStep(const Ended &ended) {
   return absl::OkStatus();
 }
 
-/// The wall-clock time of a simulator is no measurement of the simulated device.
+/// The wall-clock time of a simulator does not measure the simulated device.
 absl::Status TrialRun::readEndToEnd(const Ended &ended) {
   if (settings.endToEnd) {
     ST_ASSIGN_OR_RETURN(row.endToEndSamplesPerSecond, findFigure(*settings.endToEnd, ended));
@@ -293,7 +293,7 @@ absl::StatusOr<TrialRow> TrialRun::run() {
   row.name = experimentName(candidate.layout);
   row.timeoutSeconds = limitSeconds;
   ST_RETURN_IF_ERROR(writeFiles());
-  // A file of an earlier run must not be taken for this one's.
+  // A file of an earlier run must not be mistaken for this run's.
   for (const char *name : {"metrics.jsonl", "report.json"})
     llvm::sys::fs::remove(path(name));
   bool continues = true;

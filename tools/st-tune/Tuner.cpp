@@ -20,7 +20,7 @@ using namespace mlir::st;
 constexpr size_t kLargestPlan = size_t(1) << 30;
 /// No planner takes as long.
 constexpr double kPlanSeconds = 24 * 3600;
-/// Of a device; a doubling that nothing stops ends here.
+/// Of a device; doubling ends here if no other limit stops it.
 constexpr int64_t kMaxMicroBatch = 65536;
 
 void Tuner::note(const std::string &text) const {
@@ -142,7 +142,7 @@ absl::Status Tuner::measureBaseline() {
   return absl::OkStatus();
 }
 
-bool Tuner::restCannotWin(size_t next, double best) const {
+bool Tuner::noneCanWin(size_t next, double best) const {
   for (size_t i = next; i < set.candidates.size(); ++i) {
     const TuneCandidate &candidate = set.candidates[i];
     const auto batch = static_cast<double>(candidate.layout.globalBatch());
@@ -163,7 +163,7 @@ absl::Status Tuner::measureCandidates() {
                         " remain"));
       return absl::OkStatus();
     }
-    if (boundsHold && best > 0 && restCannotWin(i, best)) {
+    if (boundsHold && best > 0 && noneCanWin(i, best)) {
       note(absl::StrCat("stopped: the lower bounds of the ", left,
                         " remaining trials show that none is faster"));
       return absl::OkStatus();

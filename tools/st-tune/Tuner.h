@@ -29,7 +29,7 @@ private:
   const TrialRow *findFinished(const std::string &key) const;
   absl::Status measureBaseline();
   absl::Status measureCandidates();
-  bool restCannotWin(size_t next, double best) const;
+  bool noneCanWin(size_t next, double best) const;
 
   void note(const std::string &text) const;
   absl::Status conclude() const;

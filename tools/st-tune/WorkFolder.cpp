@@ -14,7 +14,8 @@ std::string mlir::st::joinPath(llvm::StringRef folder, llvm::StringRef name) {
 }
 
 static absl::Status cannotMake(const std::string &path, std::error_code error) {
-  return absl::UnavailableError(absl::StrCat(path, ": cannot make this folder: ", error.message()));
+  return absl::UnavailableError(
+      absl::StrCat(path, ": cannot create this folder: ", error.message()));
 }
 
 absl::StatusOr<std::unique_ptr<WorkFolder>> WorkFolder::open(const std::string &path) {

@@ -10,7 +10,7 @@ static Type elementOf(Value buffer) { return cast<MemRefType>(buffer.getType()).
 
 /// Returns true if `counts` rows of `width` elements, with strides to the next batch, head and row,
 /// are inside a buffer.
-static bool liesIn(Value buffer, ArrayRef<int64_t> strides, ArrayRef<int64_t> counts,
+static bool fitsIn(Value buffer, ArrayRef<int64_t> strides, ArrayRef<int64_t> counts,
                    int64_t width) {
   int64_t last = width - 1;
   for (auto [stride, count] : llvm::zip_equal(strides, counts)) {
@@ -79,7 +79,7 @@ LogicalResult AttentionOp::verify() {
     if (tensor.strides->size() != 3)
       return emitOpError("has ") << tensor.strides->size() << " strides of " << tensor.name
                                  << ", expected those of batch, head and row";
-    if (!liesIn(tensor.buffer, *tensor.strides, {batch, heads, tensor.rows}, tensor.width))
+    if (!fitsIn(tensor.buffer, *tensor.strides, {batch, heads, tensor.rows}, tensor.width))
       return emitOpError("has ") << tensor.name << " with strides that exceed its buffer";
   }
   return verifyIsBody(*this, getBody().front());

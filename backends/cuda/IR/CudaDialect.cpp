@@ -57,8 +57,8 @@ bool mlir::cuda::isMatrix(int64_t row, int64_t column, int64_t rows, int64_t col
 }
 
 bool mlir::cuda::hasActivation(Type result, size_t batch, int64_t row, int64_t column) {
-  constexpr int64_t kApart = 8;
-  return !result.isF64() && batch == 0 && column == 1 && row % kApart == 0;
+  constexpr int64_t kRowAlignment = 8;
+  return !result.isF64() && batch == 0 && column == 1 && row % kRowAlignment == 0;
 }
 
 bool mlir::cuda::hasOperandSums(Type result, size_t batch) { return !result.isF64() && batch == 0; }

@@ -1,4 +1,4 @@
-// The cuda dialect: ops of a task's function besides launches of generated kernels.
+// The cuda dialect: ops of a task's function other than launches of generated kernels.
 
 #ifndef CUDA_DIALECT_TD
 #define CUDA_DIALECT_TD

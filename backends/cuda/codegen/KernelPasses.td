@@ -53,10 +53,11 @@ def FuseEpilogues : Pass<"fuse-epilogues", "::mlir::ModuleOp"> {
     - A "loop" that writes GELU of a product in its tanh approximation moves into the product, with the bias
       that the loop adds first. If GELU's argument has other users, the product writes it as a second result.
       The rest of the loop is computed from that argument.
-    - Loops that multiply a product with GELU's gradient and are its only users move into the product. GELU's
-      argument must exist in the product's type. Other stashed values that the loops read, such as a tanh,
-      must be functions of it. Stashes without users are removed together with their computation. The result
-      and the argument must not share an address (`st.apart`).
+    - Loops that multiply a product with GELU's gradient and are its only users move into the
+      product. GELU's argument must exist in the product's type. Other stashed values that the loops
+      read, such as a tanh, must be functions of that argument. Stashes without users are removed
+      together with their computation. The result and the argument must not share an address
+      (`st.apart`).
     - A "reduce" that sums an operand along the contracted dimension, in the type of the product's result,
       moves into the product. Not for tf32, whose products round their operands.
 

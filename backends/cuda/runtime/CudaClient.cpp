@@ -109,8 +109,8 @@ private:
                      int64_t device);
   /// Chooses how to compute products and attention.
   absl::Status prepare(Ways &ways);
-  /// Adopts the choices of the first process that has each product, so that all processes compute
-  /// the same bits. Returns true if a choice changed here.
+  /// For each product, adopts the choice of the first process that has it, so that all compute the
+  /// same bits. Returns true if a choice changed here.
   absl::StatusOr<bool> agreeOnChoices();
   absl::Status writeConstants(const Rank &rank);
   absl::Status runStep();
@@ -236,17 +236,17 @@ absl::Status CudaExecutable::loadGroup(const proto::Executable &program,
 }
 
 /// Prints one line for a program with attention that a library may compute.
-void sayHowAttentionGoes(const AttentionWays &ways) {
+void printAttentionWays(const AttentionWays &ways) {
   const int64_t all = ways.byLibrary + ways.byKernels;
   if (all == 0)
     return;
   if (!ways.usesLibrary) {
-    std::fprintf(stderr, "attention: generated kernels, as --attention asks\n");
+    std::fprintf(stderr, "attention: generated kernels, as --attention requests\n");
     return;
   }
   const absl::StatusOr<const Cudnn *> cudnn = getCudnn();
   if (!cudnn.ok())
-    std::fprintf(stderr, "%s; generated kernels do it\n",
+    std::fprintf(stderr, "%s; using generated kernels\n",
                  std::string(cudnn.status().message()).c_str());
   else if (ways.byKernels == 0)
     std::fprintf(stderr, "attention: cuDNN %s%s%s\n", (*cudnn)->version().c_str(),
@@ -260,15 +260,15 @@ void sayHowAttentionGoes(const AttentionWays &ways) {
 }
 
 /// Prints one line for a program with products that run without their fused epilogue, or untried.
-void sayHowProductsGo(const ProductWays &ways) {
+void printProductWays(const ProductWays &ways) {
   std::string said;
   if (ways.refused > 0)
     absl::StrAppend(&said, ways.refused, " of ", ways.whole + ways.refused + ways.slower,
-                    " epilogues are kernels of their own: ", ways.reason.message());
+                    " epilogues run as separate kernels: ", ways.reason.message());
   if (ways.slower > 0)
     absl::StrAppend(&said, said.empty() ? "" : "; ", ways.slower, " of ",
                     ways.whole + ways.refused + ways.slower,
-                    " epilogues are kernels of their own, which take less time");
+                    " epilogues run as separate kernels, which take less time");
   if (!ways.untried.ok())
     absl::StrAppend(&said, said.empty() ? "" : "; ",
                     "some are not timed: ", ways.untried.message());
@@ -340,8 +340,8 @@ absl::Status CudaExecutable::load(const proto::Executable &program, CudaExecutab
     if (isOther)
       ST_RETURN_IF_ERROR(prepare(ways));
     if (communicator.process() == 0) {
-      sayHowProductsGo(ways.products);
-      sayHowAttentionGoes(ways.attention);
+      printProductWays(ways.products);
+      printAttentionWays(ways.attention);
     }
   }
   for (auto &[number, device] : devices)
@@ -395,8 +395,8 @@ absl::Status CudaExecutable::runRank(size_t rank) {
 // One thread per rank, because ranks wait for each other. If the host cannot start a thread, no
 // rank waits for it.
 absl::Status CudaExecutable::runStep() {
-  // Another program that ran last has overwritten this one's constants, and everything else but the
-  // states.
+  // If another program ran last, it has overwritten everything but the states, including this one's
+  // constants.
   const CudaExecutable *&last = first ? first->lastToRun : lastToRun;
   for (size_t rank : here)
     if (last != this) {

@@ -110,8 +110,8 @@ public:
   virtual absl::Status wait() = 0;
 };
 
-/// Ranks with one GPU each, connected by NCCL. Data goes from GPU to GPU as work of a stream,
-/// without the host waiting. Destroying the group aborts transfers in progress.
+/// Ranks with one GPU each, connected by NCCL. Data moves from GPU to GPU as work of a stream,
+/// without a wait of the host. Destroying the group aborts transfers in progress.
 class GpuGroup {
 public:
   virtual ~GpuGroup() = default;

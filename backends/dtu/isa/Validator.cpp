@@ -105,10 +105,11 @@ private:
       checkStride(dim.stride, width);
     }
     if (stream.engine == Engine::Core)
-      require(address.space == Space::L1, "a core reaches its own L1 only");
+      require(address.space == Space::L1, "a core can access only its own L1");
     if (multicast > 1)
       require(address.space == Space::L1, "multicast is to L1 only");
-    require(address.space != Space::Host || reachesHost, "only a copy reaches the host's memory");
+    require(address.space != Space::Host || reachesHost,
+            "only a copy can access the host's memory");
     if (!error.empty() || mayNotRun)
       return;
     if (std::optional<ByteRange> range = ranges.access(address.offset, dims, width)) {
@@ -224,7 +225,7 @@ private:
   void check(const Signal &i) { checkSemaphore(i.semaphore, i.count); }
   void check(const Barrier &i) {
     if (i.id < 0 || i.id >= program.barriers)
-      fail("barrier ", i.id, " of ", program.barriers);
+      fail("barrier ", i.id, ", but the program has only ", program.barriers);
     require(i.participants >= 1, "a barrier needs a participant");
     auto [it, isNew] = barriers.emplace(i.id, i.participants);
     if (!isNew && it->second != i.participants)
@@ -404,7 +405,7 @@ std::string checkInstances(const Stream &stream, const MachineLimits &limits,
                                                      : kLinkQueues;
   if (stream.first < 0 || stream.count < 1 || stream.first > available ||
       stream.count > available - stream.first)
-    return absl::StrCat(stream.count, " instances from ", stream.first, " where there are ",
+    return absl::StrCat(stream.count, " instances from ", stream.first, ", but there are only ",
                         available);
   for (int64_t i = stream.first; i < stream.first + stream.count; ++i)
     if (!claimed.emplace(stream.engine, i).second)
@@ -474,7 +475,7 @@ absl::Status validate(const Program &program, const MachineLimits &limits) {
     if (participants > static_cast<int64_t>(claimed.size()))
       return absl::InvalidArgumentError(
           absl::StrCat("program '", program.name, "': barrier ", id, " has ", participants,
-                       " participants where there are ", claimed.size(), " instances"));
+                       " participants, but there are only ", claimed.size(), " instances"));
   return absl::OkStatus();
 }
 

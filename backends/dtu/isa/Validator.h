@@ -22,7 +22,7 @@ struct MachineLimits {
 };
 MachineLimits machineLimits(const proto::DtuDescription &description);
 
-/// Stands for host memory that the description does not limit.
+/// Represents host memory that the description does not limit.
 constexpr int64_t kNoHostLimit = int64_t(1) << 60;
 constexpr int64_t kMaxSemaphores = 1 << 16, kMaxBarriers = 1 << 12, kMaxTableSize = 1 << 20;
 /// Limits that keep every product of an extent and a stride within 128 bits; real programs stay far

@@ -68,7 +68,7 @@ std::string deviceName(int64_t id) { return absl::StrCat("/device:XLA_DTU:", id)
 
 class DtuExecutable : public Executable {
 public:
-  /// The simulator takes memory for data from the host as it is touched; creation takes none.
+  /// The simulator allocates memory for data on first access; creation takes none.
   /// `communicator` connects the processes that simulate the ranks together; null if this process
   /// simulates all of them.
   static absl::StatusOr<std::unique_ptr<DtuExecutable>>
@@ -366,15 +366,16 @@ DtuExecutable::timeSideBySide(const std::vector<std::vector<int64_t>> &wanted) c
               runs.begin() + static_cast<int64_t>(firstRanks[group + 1]), schedule);
   }
   ST_ASSIGN_OR_RETURN(dtu::TimingResult result, simulator->timeSideBySide(runs));
-  std::vector<std::vector<int64_t>> took(wanted.size());
+  std::vector<std::vector<int64_t>> durations(wanted.size());
   for (size_t group = 0; group < wanted.size(); ++group)
     for (size_t entry = 0; entry < wanted[group].size(); ++entry) {
       int64_t sum = 0;
       for (size_t rank = firstRanks[group]; rank < firstRanks[group + 1]; ++rank)
         sum += result.ranks[rank].taskEnd[entry] - result.ranks[rank].taskStart[entry];
-      took[group].push_back(sum / static_cast<int64_t>(firstRanks[group + 1] - firstRanks[group]));
+      durations[group].push_back(sum /
+                                 static_cast<int64_t>(firstRanks[group + 1] - firstRanks[group]));
     }
-  return took;
+  return durations;
 }
 
 absl::StatusOr<StepWork> DtuExecutable::lastStepWork() const {
@@ -521,7 +522,7 @@ absl::StatusOr<std::unique_ptr<Executable>> DtuClient::load(const proto::Executa
                       DtuExecutable::create(program, description, simulatorOptions,
                                             options.timeTasks, communicator));
   if (options.dropMessage >= 0) {
-    // Only the timing of a whole step counts the messages of each rank.
+    // Only the timing of a full step counts the messages of each rank.
     ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr, nullptr));
     ST_ASSIGN_OR_RETURN(dtu::SimulatorOptions::DroppedMessage dropped,
                         findMessage(options.dropMessage, time));

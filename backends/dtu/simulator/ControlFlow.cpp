@@ -62,7 +62,7 @@ bool runControl(const DecodedProgram &program, Slot slot, const std::vector<int6
     int64_t at = inst.index(registers);
     int64_t size = std::min(program.source.tableSize, static_cast<int64_t>(table.size()));
     if (at < 0 || at >= size) {
-      fault = absl::StrCat("entry ", at, " of a rank table of ", size);
+      fault = absl::StrCat("entry ", at, " of a rank table with ", size, " entries");
       return false;
     }
     registers[inst.dst] = table[static_cast<size_t>(at)];
@@ -78,7 +78,7 @@ int64_t semaphoreOf(const DecodedProgram &program, Slot slot, const int64_t *reg
   int64_t at = program.semaphores[slot.index].semaphore(registers);
   if (at >= 0 && at < program.source.semaphores)
     return at;
-  fault = absl::StrCat("semaphore ", at, " of ", program.source.semaphores);
+  fault = absl::StrCat("semaphore ", at, ", but the program has only ", program.source.semaphores);
   return -1;
 }
 

@@ -144,7 +144,7 @@ absl::Status Simulator::Impl::makeDataEngine() {
   for (const RankConfig &config : ranks) {
     if (options.memoryOf) {
       const auto next = static_cast<int64_t>(pointers.size());
-      ST_ASSIGN_OR_RETURN(pointers.emplace_back(), options.memoryOf->lendMemory(next));
+      ST_ASSIGN_OR_RETURN(pointers.emplace_back(), options.memoryOf->shareMemory(next));
       continue;
     }
     const auto rank = static_cast<int64_t>(arenas.size());
@@ -237,7 +237,7 @@ int64_t Simulator::touchMemory(int threads) const {
   return total;
 }
 
-absl::StatusOr<RankMemory> Simulator::lendMemory(int64_t rank) {
+absl::StatusOr<RankMemory> Simulator::shareMemory(int64_t rank) {
   ST_RETURN_IF_ERROR(impl->makeDataEngine());
   return RankMemory{impl->arenas[static_cast<size_t>(rank)].data,
                     impl->hostArenas[static_cast<size_t>(rank)].data};

@@ -31,7 +31,7 @@
 
 namespace st::dtu {
 
-/// "auto", "baseline", "avx2", "avx512", "avx512-bf16" or "amx", as --host-isa takes them.
+/// "auto", "baseline", "avx2", "avx512", "avx512-bf16" or "amx", as for --host-isa.
 absl::StatusOr<HostIsa> parseHostIsa(const std::string &name);
 std::string hostIsaName(HostIsa isa);
 
@@ -59,7 +59,8 @@ struct SimulatorOptions {
   Simulator *memoryOf = nullptr;
   int hostThreads = 0; ///< 0: one per processor of the machine
   HostIsa hostIsa = HostIsa::Auto;
-  /// Fills L1 and L2 with NaN patterns before each task, so that reads of undefined bytes show.
+  /// Fills L1 and L2 with NaN patterns before each task, so that reads of undefined bytes are
+  /// visible.
   bool poisonScratch = false;
   /// If not 0, interleaves the instances of a cluster at random, a few instructions at a time. A
   /// program whose results change with the seed lacks a semaphore.
@@ -247,7 +248,7 @@ public:
   HostIsa hostIsa() const; ///< the instruction set that Auto selected
 
 private:
-  absl::StatusOr<RankMemory> lendMemory(int64_t rank);
+  absl::StatusOr<RankMemory> shareMemory(int64_t rank);
   struct Impl;
   explicit Simulator(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl;

@@ -142,7 +142,7 @@ void FactFinder::visitTask(TaskOp task) {
 
 LogicalResult mlir::st::checkFacts(ModuleOp module, StringRef who, const FactContract &contract) {
   FactFinder found(module);
-  // The last of them says most plainly where the module is.
+  // The last fact identifies the module's phase best.
   std::optional<Fact> last, missing, refused;
   for (unsigned i = 0; i < kNumFacts; ++i) {
     Fact fact = static_cast<Fact>(i);

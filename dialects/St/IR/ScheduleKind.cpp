@@ -37,6 +37,6 @@ bool mlir::st::allowsVirtualStages(ScheduleKind kind, int64_t count) {
 
 int64_t mlir::st::getGroupOfStage(ScheduleKind kind, int64_t stage, int64_t numGroups) {
   int64_t group = stage % numGroups;
-  bool isWayBack = kind == ScheduleKind::ZeroBubbleV && stage / numGroups % 2 == 1;
-  return isWayBack ? numGroups - 1 - group : group;
+  bool isReverse = kind == ScheduleKind::ZeroBubbleV && stage / numGroups % 2 == 1;
+  return isReverse ? numGroups - 1 - group : group;
 }

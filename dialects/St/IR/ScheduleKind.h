@@ -12,7 +12,7 @@ enum class ScheduleKind : uint8_t {
   Sequential,            ///< one micro-batch after the other
   GPipe,                 ///< all forwards, then all backwards
   OneForwardOneBackward, ///< PipeDream-Flush
-  Interleaved,           ///< the same with several virtual stages per group, assigned in turn
+  Interleaved,           ///< the same with several virtual stages per group, assigned round-robin
   ZeroBubbleH1,          ///< weight gradients fill the idle time of 1F1B, with its memory
   ZeroBubbleH2,          ///< no idle time, in about twice the memory
   Listed,                ///< the user's list, see ScheduledUnit.h
@@ -37,7 +37,8 @@ int64_t getDefaultVirtualStages(ScheduleKind kind);
 /// Returns true if groups may have this many virtual stages.
 bool allowsVirtualStages(ScheduleKind kind, int64_t count);
 
-/// The group that runs a virtual stage: stages are assigned to the groups in turn, in a V for zb-v.
+/// The group that runs a virtual stage: stages are assigned to the groups round-robin, or in a V
+/// for zb-v.
 int64_t getGroupOfStage(ScheduleKind kind, int64_t stage, int64_t numGroups);
 
 } // namespace mlir::st

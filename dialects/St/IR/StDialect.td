@@ -108,7 +108,7 @@ def St_ShardingAttr : St_Attr<"Sharding", "sharding"> {
     int64_t priorityOf(int64_t dim) const {
       return getPriorities().empty() ? 0 : getPriorities()[dim];
     }
-    /// With other axes on its dimensions, and open, ranked and replicated as this one.
+    /// A copy with other axes on its dimensions, but the same open dimensions and priorities.
     ShardingAttr withDims(::llvm::ArrayRef<::mlir::ArrayAttr> dims) const;
     ShardingAttr withUnreduced(ReduceKind kind, ::llvm::ArrayRef<::mlir::StringAttr> axes) const;
     ShardingAttr withoutUnreduced() const;

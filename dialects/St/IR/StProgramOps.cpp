@@ -148,7 +148,7 @@ LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &symbols) {
 
 LogicalResult LoopOp::verify() {
   if (getTrips().has_value() == getPredicate().has_value())
-    return emitOpError("expects either a number of trips or a predicate");
+    return emitOpError("expects either a trip count or a predicate");
   if (getPredicate().has_value() != static_cast<bool>(getCondition()))
     return emitOpError("expects both a predicate and the condition of the first trip, or neither");
   if (getTrips() && static_cast<int64_t>(*getTrips()) < 0)
@@ -156,7 +156,7 @@ LogicalResult LoopOp::verify() {
   if (getCarried().size() != getInits().size() || getInits().getTypes() != getResultTypes())
     return emitOpError("carries ")
            << getCarried().size() << " buffers, expected one for each of " << getInits().size()
-           << " first values and " << getNumResults() << " results, of the same types";
+           << " initial values and " << getNumResults() << " results, of the same types";
   return success();
 }
 
@@ -302,7 +302,7 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   };
   if (parser.parseAttribute(kind, "kind", result.attributes))
     return failure();
-  // Files written before kind "attention" had its name say "chain".
+  // Files written before the kind was renamed to "attention" have "chain".
   if (kind.getValue() == "chain")
     result.attributes.set("kind", parser.getBuilder().getStringAttr("attention"));
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseInput) ||

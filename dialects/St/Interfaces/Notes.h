@@ -8,7 +8,7 @@
 
 namespace mlir::st {
 
-/// Returns the diagnostic with a note at another place.
+/// Returns the diagnostic with a note at another location.
 inline InFlightDiagnostic withNote(InFlightDiagnostic &&diagnostic, Location at,
                                    const llvm::Twine &text) {
   diagnostic.attachNote(at) << text;
@@ -21,7 +21,7 @@ inline InFlightDiagnostic withNote(InFlightDiagnostic &&diagnostic, Operation *o
   return withNote(std::move(diagnostic), op->getLoc(), text);
 }
 
-/// The same where an op or the function makes a value.
+/// The same at the op or function that defines a value.
 inline InFlightDiagnostic withNote(InFlightDiagnostic &&diagnostic, Value value,
                                    const llvm::Twine &text) {
   return withNote(std::move(diagnostic), value.getLoc(), text);

@@ -36,9 +36,9 @@ struct Factor {
   /// (overlapping windows): the smallest size of a part, so that one neighbour on each side has all
   /// of these. 0 for other factors. Such parts are contiguous, split over devices and not over
   /// micro-batches, and not padded, because positions beyond the ends have a meaning.
-  int64_t leastPart = 0;
-  /// Of a Permutation factor: each element moves to one position of the result. Devices can send
-  /// each other such elements, so this factor may be split over them, one element a part.
+  int64_t minPartSize = 0;
+  /// Of a Permutation factor: each element moves to one position of the result. Devices can
+  /// exchange such elements, so this factor may be split over them, with one element per part.
   bool movesElements = false;
 };
 
@@ -88,7 +88,7 @@ struct LocalizeContext {
   using Convert = std::function<Value(int64_t factor, Value positions)>;
   Convert toGlobal, toLocal;
   /// The device's part of `value` with `low` elements of the previous device and `high` of the next
-  /// one along `dim`, which a factor with a leastPart splits. Beyond the ends of the whole
+  /// one along `dim`, which a factor with a minPartSize splits. Beyond the ends of the whole
   /// dimension it has `fill`, a scalar, or zeros if that is null.
   using Exchange = std::function<Value(Value value, int64_t dim, int64_t factor, int64_t low,
                                        int64_t high, Value fill)>;

@@ -128,8 +128,8 @@ std::optional<OpSharding> mlir::st::passOn(Operation *op, const ShardingRule &ru
   return extended;
 }
 
-/// `how` with an axis where a tensor has it, if the op can be computed so. A factor whose elements
-/// move gets all its axes in one step, because it is split into single elements or not split.
+/// `how` with an axis where a tensor has it, if the op can be computed in this way. A factor whose
+/// elements move gets all its axes in one step: it is split into single elements or not at all.
 static std::optional<OpSharding> follow(const ShardingRule &rule, const OpSharding &how,
                                         const TensorFactors &tensor, const TensorSharding &sharding,
                                         Axis axis, const MeshAxes &axes) {
@@ -205,8 +205,8 @@ static void extendOver(Axis axis, int64_t part, Operation *op, const ShardingRul
   const OpSharding *choice = nullptr;
   for (const OpSharding &option : options) {
     double cost = costOf(op, rule, option, context);
-    // If nothing is possible yet, takes a step towards it: results unreduced over two axes become
-    // so one axis at a time.
+    // If nothing is possible yet, takes a step towards it: results become unreduced over two axes
+    // one axis at a time.
     if (cost < bestCost || (bestCost == kImpossible && !choice)) {
       bestCost = cost;
       choice = &option;

@@ -29,8 +29,8 @@ struct ChoiceContext {
   /// Results that are sums over micro-batches, and are summed over devices once these are complete:
   /// once per step. Empty, or one per result.
   SmallVector<bool> isLate = {};
-  /// The elements that a sum over devices has if linear ops after this one may take it unreduced,
-  /// relative to those of the result: less than 1 if one of them shrinks it. Empty, or one per
+  /// The size of the sum over devices relative to the result, if later linear ops may take
+  /// the result unreduced: less than 1 if such an op shrinks it. Empty, or one number per
   /// result.
   SmallVector<double> laterSum = {};
 };
@@ -40,9 +40,9 @@ struct ChoiceContext {
 double costOf(Operation *op, const ShardingRule &rule, const OpSharding &how,
               const ChoiceContext &context);
 
-/// Extends `base` axis by axis at the least cost: on one of the factors that an operand or a wanted
-/// result splits over the axis, passed on unreduced, or not at all. Axes that `base` uses do not
-/// move.
+/// Extends `base` axis by axis at the lowest cost: on one of the factors that an operand or a
+/// wanted result splits over the axis, passed on unreduced, or not at all. Axes that `base` uses do
+/// not move.
 OpSharding chooseOpSharding(Operation *op, const ShardingRule &rule, OpSharding base,
                             const ChoiceContext &context, ArrayRef<Axis> over);
 
@@ -57,7 +57,7 @@ std::optional<OpSharding> exactOpSharding(Operation *op, const ShardingRule &rul
                                           const ChoiceContext &context);
 
 /// The way to compute an op, derived from the recorded shardings of its operands and results
-/// without any choice. None if they do not fit together.
+/// without any choice. None if they are incompatible.
 std::optional<OpSharding> readOpSharding(Operation *op, const ShardingRule &rule,
                                          const ChoiceContext &context);
 

@@ -55,13 +55,13 @@ bool OpSharding::place(const ShardingRule &rule, int64_t factor, ArrayRef<Split>
   int64_t parts = 1;
   for (const Split &split : *united)
     parts *= split.size;
-  if (info.size % parts != 0 || info.size / parts < info.leastPart ||
+  if (info.size % parts != 0 || info.size / parts < info.minPartSize ||
       (info.movesElements && info.size != parts))
     return false;
   auto isOverDevices = [](const Split &split) {
     return split.axis != kUnsplit && split.axis != kMicroAxis;
   };
-  if ((info.leastPart > 0 || info.movesElements) && !llvm::all_of(*united, isOverDevices))
+  if ((info.minPartSize > 0 || info.movesElements) && !llvm::all_of(*united, isOverDevices))
     return false;
   factors[factor] = std::move(*united);
   return true;

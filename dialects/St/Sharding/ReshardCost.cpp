@@ -62,7 +62,7 @@ static double timeOnFastestLink(double bytes, const MeshAxes &axes) {
 }
 
 /// Starts and latencies overlap other work more often than bytes do, so they only decide between
-/// plans that send about as much.
+/// plans that send about the same number of bytes.
 static double timeOfStart(const MeshAxes &axes) {
   constexpr double kStartBytes = 512;
   return timeOnFastestLink(kStartBytes, axes);
@@ -81,7 +81,7 @@ double mlir::st::stepCost(const ReshardStep &step, int64_t elementBytes, const M
   return timeOfStart(axes) + timeOfBytes(collectiveName(step).str(), bytes, step.axes, axes);
 }
 
-double mlir::st::leastCost(double bytes, const MeshAxes &axes) {
+double mlir::st::minCost(double bytes, const MeshAxes &axes) {
   return timeOfStart(axes) + timeOnFastestLink(bytes, axes);
 }
 

@@ -23,7 +23,7 @@ double stepCost(const ReshardStep &step, int64_t elementBytes, const MeshAxes &a
 
 /// A lower bound of the cost of gathers that enlarge a device's part by `bytes`, or of any other
 /// collective that sends this number of bytes.
-double leastCost(double bytes, const MeshAxes &axes);
+double minCost(double bytes, const MeshAxes &axes);
 
 /// The cost of a plan, with each step executed once.
 double reshardCost(ArrayRef<ReshardStep> steps, int64_t elementBytes, const MeshAxes &axes);

@@ -64,7 +64,7 @@ bool ReshardMoves::needsNoCollective(const TensorSharding &now) const {
   });
 }
 
-int64_t ReshardMoves::leastElements() const {
+int64_t ReshardMoves::minElements() const {
   int64_t count = 1;
   for (int64_t size : shape)
     count *= size;
@@ -316,8 +316,8 @@ void ReshardMoves::gathers(const TensorSharding &now, Visit visit) const {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Exchanges the data of devices: the parts of each dimension stay as they are and get other axes,
-/// and so do the unreduced terms.
+/// Exchanges the data of devices: the parts of each dimension, and the unreduced terms, stay the
+/// same but move to other axes.
 class Relabeller {
 public:
   Relabeller(const TensorSharding &now, ArrayRef<Axis> spatial, const MeshAxes &axes,

@@ -23,8 +23,8 @@ public:
   /// Returns true if only local steps remain: no axis is at a position that it must leave.
   bool needsNoCollective(const TensorSharding &now) const;
 
-  /// The fewest elements that a device holds in any intermediate sharding.
-  int64_t leastElements() const;
+  /// The minimum number of elements that a device holds in any intermediate sharding.
+  int64_t minElements() const;
 
   /// Elements that a device holds.
   int64_t elements(const TensorSharding &sharding) const;
@@ -73,8 +73,8 @@ private:
 };
 
 /// The pairs of a permutation over some axes, from one sharding to another. Every device gets its
-/// part from one that holds it; if several do, from itself if it is one of them, otherwise each
-/// from a different one.
+/// part from a device that holds it: from itself if possible. If several other devices hold it,
+/// different receivers use different ones.
 SmallVector<int64_t, 0> permutationPairs(const TensorSharding &now, const TensorSharding &next,
                                          ArrayRef<Axis> over, const MeshAxes &axes);
 

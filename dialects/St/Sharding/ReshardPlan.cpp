@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 /// Number of visited shardings before the search narrows.
-static constexpr size_t kMostStates = 5000;
+static constexpr size_t kMaxStates = 5000;
 
 static void append(std::string &key, int64_t number) {
   key.append(reinterpret_cast<const char *>(&number), sizeof(number));
@@ -84,12 +84,12 @@ private:
 double Search::atLeast(const TensorSharding &sharding) const {
   int64_t missing = goalElements - moves.elements(sharding);
   auto cost = [&](double elements) {
-    return leastCost(elements * static_cast<double>(elementBytes), axes);
+    return minCost(elements * static_cast<double>(elementBytes), axes);
   };
   double growth = missing > 0 ? cost(static_cast<double>(missing)) : 0;
   if (moves.needsNoCollective(sharding))
     return growth;
-  return std::max(growth, cost(0.5 * static_cast<double>(moves.leastElements())));
+  return std::max(growth, cost(0.5 * static_cast<double>(moves.minElements())));
 }
 
 void Search::add(int64_t parent, ReshardStep step, TensorSharding sharding, double cost) {
@@ -130,7 +130,7 @@ std::optional<ReshardPlan> Search::run() {
       continue;
     if (key == goal)
       return trace(index);
-    if (nodes.size() > kMostStates && !directOnly) {
+    if (nodes.size() > kMaxStates && !directOnly) {
       gaveUp = true;
       return std::nullopt;
     }

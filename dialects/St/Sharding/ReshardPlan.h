@@ -29,7 +29,7 @@ struct ReshardStep {
   /// or).
   bool keepsCopies = false;
   /// Of a permutation: source and target positions along the axes, the first axis major. Every
-  /// position is a source once and a target once.
+  /// position is a source exactly once and a target exactly once.
   SmallVector<int64_t, 0> pairs;
   /// Elements that a device holds before and after the step.
   int64_t elementsBefore = 0, elementsAfter = 0;
@@ -46,15 +46,15 @@ struct ReshardStep {
 
 using ReshardPlan = SmallVector<ReshardStep>;
 
-/// The steps from one sharding of a tensor to another with the least cost (by stepCost) in a
+/// The steps from one sharding of a tensor to another with the lowest cost (by stepCost) in a
 /// training step, each counted as often as it is executed. It is the shortest path through
 /// intermediate shardings (Hart, Nilsson, Raphael, "A Formal Basis for the Heuristic Determination
 /// of Minimum Cost Paths", 1968). Three rules limit the search:
 ///
 /// - an axis that neither sharding uses stays unused: devices that hold copies do not share the
 ///   work, and plans do not depend on the number of replicas;
-/// - `micro` moves no data: it is sliced, accumulated, or stays, and reductions keep their order in
-///   `from` relative to it;
+/// - `micro` moves no data: it is sliced, accumulated, or unchanged, and reductions keep their
+///   order in `from` relative to it;
 /// - the first plan has only steps that move an axis to its final position or free it. If a search
 ///   for a cheaper plan grows too large, the first plan is the result, and MeshAxes counts these.
 ///

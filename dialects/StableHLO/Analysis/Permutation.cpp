@@ -13,8 +13,8 @@ Permutation Permutation::getInverse() const {
   return inverse;
 }
 
-/// Returns true if each index takes one element of the only dimension that is not as large as the
-/// operand's, and numbers that dimension of the result.
+/// Returns true if each index selects one element along the only dimension whose size differs from
+/// the operand's, and enumerates that dimension of the result.
 static bool takesElements(GatherOp gather) {
   stablehlo::GatherDimensionNumbersAttr dims = gather.getDimensionNumbers();
   ArrayRef<int64_t> shape = gather.getOperand().getType().getShape();

@@ -13,7 +13,7 @@ struct Permutation {
   Permutation getInverse() const;
 };
 
-/// The permutation of a dimension of more than one element that a gather with constant indices is;
+/// The permutation that a gather with constant indices applies to a dimension of several elements;
 /// nothing for another gather.
 std::optional<Permutation> findPermutation(stablehlo::GatherOp gather);
 

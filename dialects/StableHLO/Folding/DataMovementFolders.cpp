@@ -124,8 +124,8 @@ OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
 }
 
 OpFoldResult DynamicUpdateSliceOp::fold(FoldAdaptor) {
-  // An index is clamped so that the update fits: one as large as the operand
-  // replaces it.
+  // An index is clamped so that the update fits: an update as large as the operand replaces
+  // it.
   if (getUpdate().getType() == getOperand().getType())
     return getUpdate();
   return {};

@@ -133,7 +133,7 @@ bool LoopFlow::chooseFactor(const BodyOp &node, ValueRange values,
     const st::Factor &info = node.rule.factors[factor];
     bool isSum = info.kind == FactorKind::Reduction && info.reduction == ReductionKind::Sum;
     // Loops contain no communication.
-    if ((info.kind != FactorKind::Parallel && !isSum) || info.leastPart > 0)
+    if ((info.kind != FactorKind::Parallel && !isSum) || info.minPartSize > 0)
       return false;
     if (!factors.try_emplace(node.op, factor).second && factors[node.op] != factor)
       return false;

@@ -79,8 +79,8 @@ WindowedDim addWindowedDim(ShardingRule &rule, int64_t inputSize, int64_t output
   };
   auto mark = [&](int64_t factor, const Reach &reach, int64_t times) {
     dim.overlapping = factor;
-    int64_t most = std::max(reach.before, reach.behind);
-    rule.factors[factor].leastPart = std::max<int64_t>(1, llvm::divideCeil(most, times));
+    int64_t maximum = std::max(reach.before, reach.behind);
+    rule.factors[factor].minPartSize = std::max<int64_t>(1, llvm::divideCeil(maximum, times));
   };
   bool areSideBySide = window.stride == window.size && window.baseDilation == 1 &&
                        window.dilation == 1 && window.low == 0 && window.high == 0 &&
@@ -141,7 +141,7 @@ int64_t sizeOf(const ShardingRule &rule, ArrayRef<int64_t> factors) {
 
 /// Returns true if the windows along a dimension overlap between devices.
 bool isSplit(const LocalizeContext &context, ArrayRef<int64_t> input) {
-  return !input.empty() && context.rule.factors[input.front()].leastPart > 0 &&
+  return !input.empty() && context.rule.factors[input.front()].minPartSize > 0 &&
          context.factorShards[input.front()] > 1;
 }
 

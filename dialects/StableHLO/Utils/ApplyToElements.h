@@ -8,8 +8,8 @@
 
 namespace mlir::st {
 
-/// Applies a computation on scalars to each element of tensors of one shape. Nothing if it contains
-/// other than elementwise ops.
+/// Applies a computation on scalars to each element of tensors of one shape. nullopt if it contains
+/// ops that are not elementwise.
 std::optional<SmallVector<Value>> applyToElements(Emitter &emit, Region &computation,
                                                   ValueRange arguments);
 

@@ -1,4 +1,4 @@
-//===- CountedLoop.cpp - Loops whose number of trips is known -------------===//
+//===- CountedLoop.cpp - Loops with a known trip count ---------------------===//
 
 #include "dialects/StableHLO/Utils/CountedLoop.h"
 
@@ -25,8 +25,7 @@ static Value throughInvariants(Value value) {
   return value;
 }
 
-/// The integer scalar that a value is known to be. Of 64 unsigned bits only the lower half
-/// of the range is.
+/// The constant integer of a scalar value; of ui64 only values that i64 can hold.
 static std::optional<int64_t> constantOf(Value value) {
   DenseIntElementsAttr elements;
   if (!matchPattern(throughInvariants(value), m_Constant(&elements)) ||

@@ -1,4 +1,4 @@
-//===- CountedLoop.h - Loops whose number of trips is known -----*- C++ -*-===//
+//===- CountedLoop.h - Loops with a known trip count -------------*- C++ -*-===//
 
 #ifndef ST_DIALECTS_STABLEHLO_UTILS_COUNTEDLOOP_H
 #define ST_DIALECTS_STABLEHLO_UTILS_COUNTEDLOOP_H
@@ -26,7 +26,7 @@ struct CountedLoop {
 };
 
 /// The trip count of a loop that compares a linear counter with a constant, as JAX's `scan` and
-/// `fori_loop` do; nothing for any other loop, or if the counter would wrap.
+/// `fori_loop` do; nullopt for any other loop, or if the counter would wrap.
 std::optional<CountedLoop> findCountedLoop(stablehlo::WhileOp op);
 
 } // namespace mlir::st

@@ -257,7 +257,7 @@ static bool hasModerateElements(DenseElementsAttr elements) {
                             : llvm::all_of(elements.getValues<APFloat>(), isModerate);
 }
 
-/// A number that the elements of whole rows and columns are multiplied with.
+/// A factor that is constant along rows or columns.
 bool DiagonalAnalysis::isFactor(Value value) {
   value = skipBroadcasts(value);
   if (isa_and_nonnull<hlo::ConvertOp>(value.getDefiningOp()))
@@ -301,8 +301,8 @@ bool DiagonalAnalysis::isOfRow(Value value) {
   return (space.getGroups(skipBroadcasts(value)) >> columns & 1) == 0;
 }
 
-/// If all elements of a row were far below, none of them would be negligible. Numbers of
-/// the row that are subtracted, such as its maximum, do not change that.
+/// If all elements of a row were that small, they would not be negligible. Subtracting per-row
+/// values, such as the maximum, does not change that.
 bool DiagonalAnalysis::hasModerateElementInEachRow(Value value) {
   auto difference = value.getDefiningOp<hlo::SubtractOp>();
   if (difference && isOfRow(difference.getRhs()))

@@ -1,14 +1,15 @@
-// Bands of diagonals: the elements that count in a kernel of rows and columns, such as attention
-// under a causal mask or a sliding window.
+// Bands of diagonals: the elements that affect the result of a kernel of rows and columns, such as
+// attention under a causal mask or a sliding window.
 //
 // Masks compare linear forms of positions, for example `i - j >= 0` and `i - j < w` for row i and
-// column j. Such a comparison holds on a band of diagonals, and so do those that join several of
-// them. Outside the band, sums add zeros, maxima have a greater element elsewhere in the row, and
-// products multiply zeros. So a loop over the columns of some rows, or over the rows of some
-// columns, needs to visit the band only.
+// column j. Such a comparison, or a conjunction of several, holds on a band of diagonals. Outside
+// the band, sums add zeros, maxima have a greater element elsewhere in the row, and products
+// multiply zeros. So a loop over the columns of some rows, or over the rows of some columns, needs
+// to visit the band only.
 //
-// Where devices share the rows in turn, row i of a device is row `n * i + d` of all, and d is known
-// at run time only. Its band has steps of n columns a row, and holds for every d.
+// If rows are distributed over devices round-robin, row i of a device is row `n * i + d` of all
+// rows, and d is known only at run time. The band then moves by n columns per row, and is valid for
+// every d.
 #pragma once
 
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -63,8 +64,8 @@ struct DiagonalBand {
                                     int64_t columnTile) const;
 };
 
-/// The least and the greatest number of each argument of a kernel's body that is a device's
-/// coordinate; nothing for the others. Missing ones are unknown.
+/// The minimum and the maximum of each argument of a kernel's body that is a device's coordinate;
+/// nullopt for the others. Missing ones are unknown.
 using ArgumentRanges = ArrayRef<std::optional<std::pair<int64_t, int64_t>>>;
 
 /// Bands of the values of a kernel's body, for two groups of its space.

@@ -49,8 +49,8 @@ uint32_t roundDropoutRate(double probability);
 Value emitDropoutMask(Emitter &emit, Value key, uint32_t site, ArrayRef<int64_t> shape,
                       uint32_t rate);
 
-/// x with zeros where the mask drops an element, divided by the kept share elsewhere, so that the
-/// mean stays. The share is that of the rounded rate.
+/// x with zeros where the mask drops an element, and divided by the kept share elsewhere, which
+/// preserves the mean. The share is that of the rounded rate.
 Value emitDropout(Emitter &emit, Value x, Value key, uint32_t site, uint32_t rate);
 
 } // namespace mlir::st

@@ -1,4 +1,4 @@
-//===- Emitter.cpp - Short-hands for emitting stablehlo -------------------===//
+//===- Emitter.cpp - Shorthands for emitting stablehlo -------------------===//
 
 #include "dialects/StableHLO/Utils/Emitter.h"
 
@@ -250,9 +250,9 @@ Value Emitter::reduceMax(Value x, ArrayRef<int64_t> dims) {
   return reduce<MaxOp>(x, constant(init), dims);
 }
 
-/// Looks through a transpose of an operand of a product: maps the dimension
-/// numbers to the transpose's operand. The free dimensions have to keep their
-/// order, because the result's follow theirs.
+/// Looks through a transpose of an operand of a product: maps the dimension numbers to the
+/// transpose's operand. The free dimensions must keep their order, because the result's dimensions
+/// follow it.
 static Value foldTranspose(Value x, SmallVectorImpl<int64_t> &batch,
                            SmallVectorImpl<int64_t> &contract) {
   auto op = x.getDefiningOp<TransposeOp>();

@@ -1,4 +1,4 @@
-//===- Emitter.h - Short-hands for emitting stablehlo -----------*- C++ -*-===//
+//===- Emitter.h - Shorthands for emitting stablehlo -----------*- C++ -*-===//
 //
 // Code that writes tensor programs (the front end, differentiation, the
 // optimizer) reads as formulas through this class: every method builds one op

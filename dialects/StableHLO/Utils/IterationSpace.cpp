@@ -51,7 +51,7 @@ public:
       unify(a, dim, b, dim);
   }
 
-  /// Unifies all of `nodes` with those of `others`, unless one is another loop of the same space.
+  /// Unifies `nodes` with `others`, unless one of them is another loop of the same space.
   void unifyUnrelated(ArrayRef<int> nodes, ArrayRef<int> others) {
     auto isAnother = [&](auto pair) {
       const int loop = find(std::get<0>(pair));
@@ -146,7 +146,7 @@ static bool isPrefix(ArrayRef<int64_t> small, ArrayRef<int64_t> large) {
 /// connected only by a scalar (a norm over several gradients, and the values that it scales) share
 /// loops without any other evidence. So do per-row values and row reductions whose connecting op
 /// moved into the kernel of a later reduction.
-static void unifyWholeValues(DimUnifier &dims, Block &body) {
+static void unifyValues(DimUnifier &dims, Block &body) {
   auto getNodes = [&](Value value) {
     SmallVector<int> nodes = dims.nodesOf.lookup(value);
     llvm::erase(nodes, -1);
@@ -223,7 +223,7 @@ FailureOr<IterationSpace> IterationSpace::analyze(Block &body, const DenseSet<Va
     if (failed(unifyOp(dims, &op)))
       return failure();
   }
-  unifyWholeValues(dims, body);
+  unifyValues(dims, body);
   FailureOr<SmallVector<int>> classes = orderClasses(dims);
   if (failed(classes))
     return body.getParentOp()->emitOpError("has values that need different loop orders");

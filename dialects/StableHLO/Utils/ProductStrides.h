@@ -9,7 +9,7 @@
 
 namespace mlir::st {
 
-/// Returns the only dimension of size above 1 for which `isOne` holds: -1 if there is none, nothing
+/// Returns the only dimension of size above 1 for which `isOne` holds: -1 if there is none, nullopt
 /// if there are several.
 std::optional<int64_t> findOnlyDim(Value operand, llvm::function_ref<bool(int64_t)> isOne);
 

@@ -1,4 +1,4 @@
-// Constants with equal elements, and the values behind reshapes and broadcasts.
+// Constants with equal elements, and values traced through reshapes and broadcasts.
 #pragma once
 
 #include "mlir/IR/Value.h"

@@ -72,8 +72,8 @@ static LogicalResult verifyPrecision(DotGeneralOp op) {
   return success();
 }
 
-/// (C13) Operands have one element type, but floats mix: JAX prints f32 x bf16 in gradients of
-/// attention, and HLO has such products as well. The wider of the two types computes.
+/// (C13) Operands have one element type, except that float types may differ: JAX prints f32 x bf16
+/// in gradients of attention, and so does HLO. The product uses the wider type.
 static LogicalResult verifyElementTypes(DotGeneralOp op) {
   Type lhs = op.getLhs().getType().getElementType(), rhs = op.getRhs().getType().getElementType();
   if (lhs == rhs || (isa<FloatType>(lhs) && isa<FloatType>(rhs)))

@@ -42,7 +42,7 @@ struct ClientOptions {
   /// On GPUs, the implementation of attention: "cudnn" where it supports the shape, or "generated"
   /// kernels.
   std::string attention = "cudnn";
-  /// On GPUs, whether repeated commands are issued as CUDA graphs, if these can be made.
+  /// On GPUs, whether repeated commands are issued as CUDA graphs, if they can be captured.
   bool graphs = true;
   /// On GPUs: no graphs, and the host waits for each command before it issues the next, so an error
   /// names the failed command. Slow.

@@ -147,9 +147,9 @@ public:
   /// timing.
   virtual Buffer *arena(int64_t rank) = 0;
 
-  /// Takes the memory of this process's arenas from the host, with `threads` threads, so that the
-  /// first step does not. It does not change contents, so it may run concurrently with everything
-  /// except the end of the executable. Returns the bytes.
+  /// Allocates the pages of this process's arenas, with `threads` threads, so that the first step
+  /// need not. It does not change contents, so it may run concurrently with everything except the
+  /// end of the executable. Returns the bytes.
   virtual int64_t touchMemory(int /*threads*/) { return 0; }
 
   /// Starts one training step on the contents of the arenas. The next step may start once the event

@@ -1,4 +1,4 @@
-// The programs of a binary besides its training step, over the same states.
+// The programs of a binary other than its training step, over the same states.
 #ifndef ST_DRIVER_EVALUATION_OTHERPROGRAMS_H
 #define ST_DRIVER_EVALUATION_OTHERPROGRAMS_H
 

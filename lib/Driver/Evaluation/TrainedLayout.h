@@ -22,8 +22,8 @@ public:
   /// assign-stages split its forward pass at the same boundaries.
   void giveStages(ModuleOp module) const;
   /// Makes plan-memory give the states of another module, which has its programs, the same
-  /// addresses. Fails with a diagnostic, in which `what` names the module, if a rank of it reads a
-  /// state that it does not hold.
+  /// addresses. Fails with a diagnostic if a rank of the module reads a state that it does not
+  /// hold; `what` names the module.
   LogicalResult givePlaces(ModuleOp module, StringRef what) const;
 
 private:

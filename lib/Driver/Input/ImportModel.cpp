@@ -93,7 +93,7 @@ static FailureOr<ModelConfig> readModel(const CompileRequest &request, MLIRConte
       config->path, context);
   if (failed(changed))
     return failure();
-  // A planner's request has other numbers than its text, such as fewer layers.
+  // A planner's request may change numbers of the text, such as the number of layers.
   config->experts.capacityFactor = changed->experts.capacityFactor;
   config->json = changed->json;
   return config;

@@ -25,7 +25,7 @@ LogicalResult mlir::st::refuseModelOptions(const CompileRequest &request, Module
                          "reset-position-ids", "reset-attention-mask"})
     if (options.isGiven(name))
       return error(context) << "--" << name
-                            << " has no effect: the input is a program and no model";
+                            << " has no effect: the input is a program, not a model";
   if (hasRoles(program) && options.isGiven("roles"))
     return error(context) << "--roles has no effect: the program's arguments have their roles";
   if (hasRoles(program) && options.isGiven("unroll"))

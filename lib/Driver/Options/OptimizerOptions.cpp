@@ -45,7 +45,8 @@ static const OptimizerNumber kOptimizerNumbers[] = {
 static constexpr StringLiteral kOptimizers = "adamw, adam, sgd, lamb, adafactor, adamw-8bit, "
                                              "adam-8bit, sgd-8bit or lamb-8bit";
 
-/// Returns true if an optimizer reads an option; 8-bit ones read those of 32-bit ones.
+/// Returns true if an optimizer reads an option; an 8-bit optimizer reads the options of its 32-bit
+/// form.
 static bool isReadBy(const OptimizerNumber &option, StringRef kind) {
   StringRef baseKind = kind;
   baseKind.consume_back("-8bit");

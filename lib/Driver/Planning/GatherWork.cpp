@@ -26,7 +26,7 @@ static std::string layerOf(Operation *op) {
   return StringRef(TaskGroups::scopeOf(op).path).split('/').first.str();
 }
 
-/// The layer of an op: that in its location, or that of the parameter that it updates.
+/// The layer of an op, from its location or from the parameter that it updates.
 static int64_t findLayer(Operation *op, const llvm::StringMap<int64_t> &layers) {
   if (auto found = layers.find(layerOf(op)); found != layers.end())
     return found->second;
@@ -166,13 +166,13 @@ static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t>
     added.set_name(state.getName().str());
     added.set_role(state.getRole().str());
     StringRef owner = state.getOf().empty() ? state.getName() : state.getOf();
-    // The weights of a layer are of that layer also where a collective or a view hides their use.
+    // A weight belongs to its layer even if a collective or a view hides its use.
     auto layer = llvm::find_if(
         layers, [&](const auto &each) { return owner.starts_with(each.first + "."); });
     if (layer != layers.end() && isOfOtherLayers(owner, layer->first, layers, symbols))
       added.add_blocks(layer->second);
     // The only layer of its kind has weights that no other layer has.
-    else if (layer == layers.end() || model.layersUnlike())
+    else if (layer == layers.end() || model.hasUnequalLayers())
       for (int64_t block : users[symbols.lookup(owner)])
         added.add_blocks(block);
     added.set_is_frozen(state.getRole() == "parameter" && !written.contains(state.getSymName()));

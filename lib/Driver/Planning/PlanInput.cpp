@@ -139,8 +139,8 @@ static std::string megatronConfig(StringRef family, const ::st::PlannedModel &mo
                        hiddenDropout, parts);
 }
 
-/// The parts of a run's blocks as keys of a configuration. The profile says what is fused, and a
-/// plan has no batch to balance.
+/// The parts of a run's blocks as keys of a configuration. The profile determines the fusions, and
+/// a plan has no batch to balance.
 static std::string describeParts(TrainingRun run) {
   run.fusedBiasGelu = true;
   run.experts.balance = RunBalance::None;

@@ -67,7 +67,7 @@ absl::StatusOr<PlanInput> readTrainingRun(const TrainingRun &run);
 /// Converts a measured row: the model as Megatron-LM trains it.
 absl::StatusOr<PlanInput> readMeasuredRow(const ::st::MeasuredRow &row);
 
-/// Defaults for rows of measured runs of that model whose columns are missing: Megatron-LM
+/// Defaults for missing columns in rows of measured runs of that model: Megatron-LM
 /// recomputes layers, others do not. `devicesPerNode` is the cluster's.
 ::st::RowDefaults rowDefaults(const PlanInput &input, int64_t devicesPerNode);
 

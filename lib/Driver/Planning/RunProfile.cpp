@@ -8,7 +8,7 @@ using namespace mlir::st;
 
 /// Counts an op of `region` as separate from the one it would be fused into: one more launch and
 /// one more pass over its tensors.
-static void runApart(::st::proto::ImplementationProfile &profile, StringRef region) {
+static void runUnfused(::st::proto::ImplementationProfile &profile, StringRef region) {
   for (::st::proto::RegionProfile &each : *profile.mutable_regions()) {
     if (each.name() != region)
       continue;
@@ -29,9 +29,9 @@ void mlir::st::applyRun(const TrainingRun &run, ::st::proto::ImplementationProfi
   if (profile.fused_softmax_multiple() > 0 && !run.fusedSoftmax)
     profile.set_fused_softmax_multiple(kNever);
   if (!run.fusedBiasGelu)
-    runApart(profile, "activation");
+    runUnfused(profile, "activation");
   if (!run.fusedBiasDropout)
-    runApart(profile, "dropout");
+    runUnfused(profile, "dropout");
   if (!run.scatterGatherInPipeline)
     profile.set_scatters_boundaries(false);
   if (says(run, {"accumulate_allreduce_grads_in_fp32", "grad_reduce_in_bf16",
@@ -52,7 +52,7 @@ struct Unused {
 static constexpr StringRef kTraining =
                                "how long the training is and its rates do not change a step",
                            kBuckets = "a layer's messages are sent together, whatever the buckets",
-                           kSaved = "inputs of layers are kept whole on their device",
+                           kSaved = "inputs of layers are kept unsharded on their device",
                            kEach = "the input of every layer is kept",
                            kClipping = "clipping is part of the profile's update",
                            kBalance = "losses of routers take almost no time",

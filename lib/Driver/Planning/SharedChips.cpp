@@ -19,7 +19,7 @@ std::vector<int64_t> SimulatedPrograms::chipsOf(const ::st::SimulatedKey &key,
   return chips;
 }
 
-/// A layout with few stages and micro-batches that represents others.
+/// A layout with few stages and micro-batches that represents larger layouts.
 static ::st::Layout smallPipeline(const ::st::Layout &layout, int64_t stages) {
   ::st::Layout small = layout;
   small.stages = stages;

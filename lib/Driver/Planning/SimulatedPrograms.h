@@ -56,8 +56,8 @@ private:
     const int64_t layers = key.stageLayers;
     return {layers, layers, layers + kMoreLayers, layers};
   }
-  /// Layers of the two one-stage programs. Buckets of gradients may span more than one layer, so
-  /// the second layer adds more than later ones do; averaged over two layers the model is nearly
+  /// Layers of the two one-stage programs. Buckets of gradients may span several layers, so the
+  /// second layer adds more time than later layers; averaged over two layers the model is nearly
   /// linear.
   std::pair<int64_t, int64_t> layersOfPrograms() const {
     return input.model.layers <= 2

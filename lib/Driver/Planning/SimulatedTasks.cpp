@@ -11,8 +11,8 @@ using ::st::LoneTask;
 using ::st::StageKind;
 using ::st::StageWork;
 
-/// Moves device groups to other first clusters. Enlarges the memory, since several groups of a
-/// large layout's representative may have the same place.
+/// Moves device groups to other first clusters. Enlarges the memory, because several groups of a
+/// reduced layout may be on the same cluster.
 static void place(::st::proto::Executable &executable, ArrayRef<int64_t> starts) {
   ::st::proto::DtuDescription &dtu = *executable.mutable_dtu();
   constexpr double kEnough = 64;
@@ -64,8 +64,8 @@ static std::optional<MessageTimes> latestMessage(const ::st::proto::Group &from,
       for (const LoneTask::Message &message : timed.messages)
         if (message.isSend)
           sent[{message.rank, message.peer, message.channel}].push_back(&message);
-  // Replicas whose messages share a link drift apart until each uses the link alone. So the replica
-  // that gets its messages first counts.
+  // Replicas whose messages share a link drift apart until each uses the link alone. So the time is
+  // that of the replica whose messages arrive first.
   std::map<int64_t, MessageTimes> latest; // by replica
   for (auto [task, timed] : llvm::zip_equal(to.tasks(), toTasks))
     if (task.phase() == phase)
@@ -85,9 +85,9 @@ static std::optional<MessageTimes> latestMessage(const ::st::proto::Group &from,
       }
   if (latest.empty())
     return std::nullopt;
-  auto least = llvm::min_element(
+  auto minimum = llvm::min_element(
       latest, [](const auto &a, const auto &b) { return a.second.lag() < b.second.lag(); });
-  return least->second;
+  return minimum->second;
 }
 
 absl::StatusOr<std::unique_ptr<::st::Executable>>

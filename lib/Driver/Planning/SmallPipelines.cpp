@@ -78,8 +78,8 @@ static TaskNumbers workIn(const ::st::proto::Group &group, const StepTimeline &t
   std::map<std::pair<int64_t, size_t>, SmallVector<const StepTimeline::Run *>> runs; // and rank
   for (size_t rank = first; rank < first + count; ++rank)
     for (auto [entry, run] : llvm::zip_equal(group.schedule(), timeline.ranks[rank].runs)) {
-      auto [least, isNew] = moving.try_emplace(entry.task(), run.sums[kTransfer]);
-      least->second = std::min(least->second, run.sums[kTransfer]);
+      auto [minimum, isNew] = moving.try_emplace(entry.task(), run.sums[kTransfer]);
+      minimum->second = std::min(minimum->second, run.sums[kTransfer]);
       runs[{entry.task(), rank}].push_back(&run);
     }
   TaskNumbers work = {};
@@ -173,9 +173,9 @@ absl::Status SimulatedPrograms::matchTotal(const ::st::Layout &layout,
                                            const ::st::PipelineOrder &order, SmallStep &step) {
   const TaskNumbers pace = step.pipeline.contention.pace;
   constexpr int kHalvings = 20;
-  double least = 0.5, most = 2;
+  double minimum = 0.5, maximum = 2;
   for (int i = 0; i < kHalvings; ++i) {
-    const double factor = (least + most) / 2;
+    const double factor = (minimum + maximum) / 2;
     for (size_t kind = 0; kind < ::st::kTaskKinds; ++kind)
       step.pipeline.contention.pace[kind] = pace[kind] * factor;
     ST_ASSIGN_OR_RETURN(const auto groups, ::st::playSimulated(layout, step.pipeline, order,
@@ -183,13 +183,13 @@ absl::Status SimulatedPrograms::matchTotal(const ::st::Layout &layout,
     double end = 0;
     for (const ::st::SimulatedGroupTimes &group : groups)
       end = std::max(end, group.end);
-    (end < step.total ? least : most) = factor;
+    (end < step.total ? minimum : maximum) = factor;
   }
   return absl::OkStatus();
 }
 
-/// Finds the contention with which each kind of task takes as long in the play of a small pipeline,
-/// composed like the layout that it represents, as in its simulation.
+/// Finds the contention that gives each kind of task the same time in the composition of a small
+/// pipeline as in its simulation.
 absl::StatusOr<Contention>
 SimulatedPrograms::compareWithPipeline(const ::st::Layout &layout, const Program &program,
                                        ::st::SimulatedPipeline pipeline,

@@ -34,11 +34,11 @@ NameScope TaskGroups::scopeOf(Operation *op) {
 /// Groups an op with ops of the same layer whose values it uses, or that share an operand with it.
 void TaskGroups::connect(Operation *op, llvm::MapVector<Value, SmallVector<Operation *>> &takers) {
   groups.insert(op);
-  if (standsAlone(op))
+  if (isIndependent(op))
     return;
   const NameScope &own = scopes[op];
   auto joins = [&](Operation *other) {
-    if (other == op || standsAlone(other))
+    if (other == op || isIndependent(other))
       return;
     auto found = scopes.find(other);
     if (found != scopes.end() && found->second.path == own.path &&

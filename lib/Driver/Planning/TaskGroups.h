@@ -1,4 +1,4 @@
-// The work of one task: its ops in groups that one kernel of any software may do.
+// The work of one task: its ops in groups that any software may compute in one kernel.
 #ifndef ST_DRIVER_PLANNING_TASKGROUPS_H
 #define ST_DRIVER_PLANNING_TASKGROUPS_H
 

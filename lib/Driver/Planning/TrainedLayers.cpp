@@ -23,8 +23,8 @@ class LayerParameters {
 public:
   LayerParameters(ModuleOp module, const ::st::PlannedModel &model);
 
-  /// What each layer trains; also whether a parameter before it trains, if `withBackward`: then its
-  /// input has a gradient.
+  /// The parts that each layer trains; also whether an earlier parameter trains, if `withBackward`:
+  /// then its input has a gradient.
   std::vector<std::string> kinds(bool withBackward) const;
   /// The first layer with a parameter that a pattern of the list matches, if a layer has one.
   std::optional<int64_t> findFirst(StringRef pattern) const;
@@ -107,7 +107,7 @@ static void setLayerKinds(const LayerParameters &parameters,
                           const std::map<std::string, std::string> &options,
                           ::st::PlannedModel &model) {
   model.setLayerKinds(parameters.kinds(/*withBackward=*/false));
-  if (!model.layersUnlike())
+  if (!model.hasUnequalLayers())
     return;
   std::vector<int64_t> needed;
   for (const char *name : {"freeze", "train-only"})

@@ -25,7 +25,7 @@ bool mlir::st::isFree(Operation *op) {
          isa<stablehlo::IotaOp, AxisIndexOp, ReadOp, WriteOp, SendOp, RecvOp>(op);
 }
 
-bool mlir::st::standsAlone(Operation *op) {
+bool mlir::st::isIndependent(Operation *op) {
   return isa<stablehlo::DotGeneralOp, KernelOp>(op) || isCollective(op);
 }
 

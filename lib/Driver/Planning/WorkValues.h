@@ -14,7 +14,7 @@ constexpr int64_t kFewElements = 8;
 /// The number of elements of a tensor; 0 for other values.
 int64_t elementsOf(Value value);
 
-/// Returns true for an op whose result shows its operand in another shape or type.
+/// Returns true for an op that only changes the shape or type of its operand.
 bool isOperandView(Operation *op);
 
 /// Returns true for an op that is free under any software.
@@ -23,9 +23,9 @@ bool isFree(Operation *op);
 bool isCollective(Operation *op);
 
 /// Returns true for an op that is one kernel under any software.
-bool standsAlone(Operation *op);
+bool isIndependent(Operation *op);
 
-/// Looks through these ops: the value that they show.
+/// Looks through these ops to the original value.
 Value throughViews(Value value);
 
 /// The type in which costs count elements of `type`: all integers as i32.

@@ -26,7 +26,7 @@ struct Search {
 };
 } // namespace
 
-bool mlir::st::wantsToFit(ModuleOp module) {
+bool mlir::st::recomputesToFit(ModuleOp module) {
   Attribute attribute = module->getAttr(kRecomputeAttr);
   std::optional<RecomputePolicy> policy =
       attribute ? parseRecomputePolicy(attribute) : std::nullopt;
@@ -42,10 +42,10 @@ static void setBudgets(ModuleOp module, ArrayRef<Search> searches) {
 /// The bytes available to a program's arena: ranks share a device evenly.
 static int64_t getAllowed(ProgramOp program, int64_t memoryBytes) {
   DenseMap<int64_t, int64_t> ranks;
-  int64_t most = 1;
+  int64_t maximum = 1;
   for (int64_t device : program.getDevices())
-    most = std::max(most, ++ranks[device]);
-  return memoryBytes / most;
+    maximum = std::max(maximum, ++ranks[device]);
+  return memoryBytes / maximum;
 }
 
 /// Returns the bytes of the programs under their budgets: an arena, and scratch memory of kernels.

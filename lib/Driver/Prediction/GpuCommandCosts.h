@@ -33,7 +33,7 @@ struct TimedCommand {
   int64_t times = 1; ///< in a loop
 };
 
-/// The commands of a task; nothing if the trip count of a loop depends on data. InvalidArgument if
+/// The commands of a task; nullopt if the trip count of a loop depends on data. InvalidArgument if
 /// the task cannot be read.
 absl::StatusOr<std::optional<std::vector<TimedCommand>>>
 timeCommands(const ::st::proto::Task &task, const ::st::proto::CudaCode &code,

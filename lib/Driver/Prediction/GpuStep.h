@@ -40,7 +40,7 @@ struct GpuStep {
 };
 
 /// Simulates the commands of all ranks in the order of their schedules, each rank on two streams:
-/// one of kernels and one of concurrent transfers. Nothing if the trip count of a loop depends on
+/// one of kernels and one of concurrent transfers. nullopt if the trip count of a loop depends on
 /// data. InvalidArgument for a program that cannot be read or whose ranks deadlock.
 absl::StatusOr<std::optional<GpuStep>> playGpuStep(const ::st::proto::Executable &program,
                                                    const ::st::Costs &costs);

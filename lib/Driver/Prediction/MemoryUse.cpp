@@ -24,7 +24,7 @@ struct Buffer {
   int64_t slotBytes;
 };
 
-/// Memory of a task besides the permanent parts of the arena.
+/// Memory of a task without the permanent parts of the arena.
 struct TaskUse {
   std::set<std::string> buffers;
   int64_t areaBytes = 0;

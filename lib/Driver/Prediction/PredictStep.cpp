@@ -32,9 +32,9 @@ absl::Status mlir::st::checkReportRequest(const CompileRequest &request) {
   if (!request.makeClient)
     return refuse(request, " needs the predicted step, which --predict=false omits");
   if (isSameFile(request.report, request.output))
-    return refuse(request, " and -o name one file");
+    return refuse(request, " and -o name the same file");
   if (!request.explain.empty() && isSameFile(request.report, request.explain))
-    return refuse(request, " and --explain name one file");
+    return refuse(request, " and --explain name the same file");
   return absl::OkStatus();
 }
 

@@ -17,7 +17,7 @@ absl::Status predictStep(const CompileRequest &request, const ::st::MemoryUse &m
                          ::st::AtomicFile *page, ::st::proto::Executable &executable);
 
 /// The same for a program for GPUs, by the costs of its commands. If these depend on data, or
-/// the target is the host, there is no prediction, and a page is an error.
+/// the target is the host, there is no prediction, and requesting a page is an error.
 absl::Status predictGpuStep(const CompileRequest &request, const ::st::MemoryUse &memory,
                             ::st::AtomicFile *page, ::st::proto::Executable &executable);
 

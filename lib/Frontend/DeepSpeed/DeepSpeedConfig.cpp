@@ -85,7 +85,7 @@ private:
 
   StringRef text, path;
   TrainingRun &run;
-  /// The given ones: neither null nor "auto".
+  /// The given values: neither null nor "auto".
   llvm::StringMap<const llvm::json::Value *> values;
 };
 } // namespace
@@ -184,7 +184,8 @@ absl::Status ConfigReader::readValue(const std::string &name, const llvm::json::
   }
   if (key->fate != Fate::Honoured) {
     fate.fate = KeyFate::NoEffect;
-    fate.reason = key->fate == Fate::Off ? "what it would turn on is off" : key->note.str();
+    fate.reason =
+        key->fate == Fate::Off ? "the feature that it configures is off" : key->note.str();
   }
   run.fates.push_back(std::move(fate));
   const llvm::json::Object *section = value.getAsObject();
@@ -263,8 +264,8 @@ absl::Status ConfigReader::takeUpdate() {
     run.learningRate = *rate;
   if (std::optional<double> peak = number("scheduler.params.warmup_max_lr"))
     run.learningRate = *peak;
-  if (std::optional<double> least = number("scheduler.params.warmup_min_lr"))
-    run.minLearningRate = *least;
+  if (std::optional<double> minimum = number("scheduler.params.warmup_min_lr"))
+    run.minLearningRate = *minimum;
   if (std::optional<int64_t> steps = integer("scheduler.params.warmup_num_steps"))
     run.warmupIterations = *steps;
   if (std::optional<int64_t> steps = integer("scheduler.params.total_num_steps"))

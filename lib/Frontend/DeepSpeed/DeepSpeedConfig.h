@@ -10,7 +10,7 @@ namespace mlir::st {
 
 /// Reads a DeepSpeed configuration, a JSON object, into `run`: its batch, precision, optimizer,
 /// ZeRO stage and related fields. Fields that are missing or "auto" do not change, so a run may
-/// come from Megatron's arguments first.
+/// first be read from Megatron's arguments.
 ///
 /// Any two of the three batch sizes determine the third on `run.dataParallel` replicas, or on
 /// `devices` if it is not 0 and `run` has no world size. If the number of devices is unknown, three

@@ -144,10 +144,10 @@ std::vector<LintFinding> mlir::st::lintMegatronLog(const MegatronLog &log) {
   for (const LintCheck &check : allChecks())
     check.run(linter);
   // A long log may repeat one contradiction in every line.
-  constexpr int mostOfOne = 10;
+  constexpr int maxOfOne = 10;
   llvm::StringMap<int> counts;
   llvm::erase_if(linter.findings,
-                 [&](const LintFinding &finding) { return ++counts[finding.id] > mostOfOne; });
+                 [&](const LintFinding &finding) { return ++counts[finding.id] > maxOfOne; });
   return std::move(linter.findings);
 }
 

@@ -20,8 +20,8 @@ class Linter {
 public:
   explicit Linter(const MegatronLog &log);
 
-  /// Adds a finding of a check. `names` are the arguments involved; those that are given, and with
-  /// `withNone` those that are None, add their lines and values.
+  /// Adds a finding of a check. `names` are the arguments involved. The finding lists the lines and
+  /// values of the given arguments and, with `withNone`, of those that are None.
   LintFinding &report(StringRef id, ArrayRef<StringRef> names, const Twine &sentence,
                       bool withNone = false);
   /// The same for a line that is not an argument.

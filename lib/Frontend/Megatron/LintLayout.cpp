@@ -161,7 +161,7 @@ static void checkLayoutLine(Linter &linter) {
                     "the run prints " + size.text + " of " + Twine(*size.value) +
                         ", its arguments say " + Twine(given->integer));
   }
-  // Arguments say the same in a dump, where the product is checked.
+  // In a dump, the check of the product covers the same contradiction.
   if (linter.log.find("world_size") || !logged->worldSize || !logged->dataParallel)
     return;
   int64_t product =
@@ -206,7 +206,7 @@ static void checkVocabularyLine(Linter &linter) {
                       ", not to " + Twine(logged->padded));
 }
 
-/// Layers of one part of a stage that one forward call runs; 0 if unknown.
+/// Layers of a virtual stage; 0 if unknown.
 static int64_t layersPerPart(const LintLayout &layout) {
   int64_t parts = saturatingProduct({layout.pipelineParallel, layout.virtualStages});
   return layout.isUneven || layout.layers % parts != 0 ? 0 : layout.layers / parts;

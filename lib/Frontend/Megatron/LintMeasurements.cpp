@@ -160,7 +160,7 @@ static void checkEmbeddingTimer(Linter &linter) {
                           " ms although there is nothing to reduce between stages");
 }
 
-/// The sum of the timers that are not parts of others, or a part that is more than all of them.
+/// Checks the sum of the top-level timers, and that no part exceeds it.
 static double sumTimers(const LoggedTimers &logged) {
   // All of a step's passes and messages, where a version measures that.
   std::optional<double> passes = logged.find("forward-backward");
@@ -239,8 +239,8 @@ static void checkMemory(Linter &linter) {
                         printNumber(*logged.capacity) + " MiB");
     if (logged.least > logged.most)
       linter.report("memory-range", {}, logged.line, "GPU mem", range,
-                    "the least memory used, " + printNumber(logged.least) +
-                        " MiB, is above the most, " + printNumber(logged.most) + " MiB");
+                    "the minimum memory used, " + printNumber(logged.least) +
+                        " MiB, is above the maximum, " + printNumber(logged.most) + " MiB");
   }
 }
 

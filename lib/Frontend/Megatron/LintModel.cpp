@@ -43,7 +43,7 @@ static void checkRotary(Linter &linter) {
                          "rope_scaling_factor"})
     if (linter.log.find(name))
       linter.report("rotary-positions", {name, "position_embedding_type"},
-                    name + " is given, but positions do not rotate");
+                    name + " is given, but the model has no rotary positions");
 }
 
 static void checkExperts(Linter &linter) {
@@ -98,7 +98,7 @@ static void checkStableRate(Linter &linter) {
     const int64_t warmup = log.integer(length.warmup).value_or(0);
     if (end && steps && *end > *steps - warmup)
       linter.report("stable-decay", {length.end, length.warmup, whole},
-                    "the decay at the end takes " + Twine(*end) + " of the " +
+                    "the final decay is " + Twine(*end) + " long, longer than the " +
                         Twine(std::max<int64_t>(*steps - warmup, 0)) + " after the warm-up");
   }
   if (!isGiven)

@@ -100,10 +100,10 @@ static void checkLearningRate(Linter &linter) {
         linter.report("warmup-twice", {"lr_warmup_fraction", name},
                       "the warm-up is given both as a fraction and by " + name);
 
-  std::optional<double> least = log.number("min_lr"), peak = log.number("lr");
-  if (least && peak && *least > *peak)
+  std::optional<double> minimum = log.number("min_lr"), peak = log.number("lr");
+  if (minimum && peak && *minimum > *peak)
     linter.report("min-lr", {"lr", "min_lr"},
-                  "the least learning rate, " + linter.shown("min_lr") +
+                  "the minimum learning rate, " + linter.shown("min_lr") +
                       ", is above the learning rate, " + linter.shown("lr"));
 
   struct Length {

@@ -313,7 +313,7 @@ void RunBuilder::listFates() {
       KeyFate fate{KeyFate::Honoured, name.str(), "", given.line};
       if (map == &log.fromCommand && log.fromDump.contains(name)) {
         fate.fate = KeyFate::NoEffect;
-        fate.reason = "the argument dump goes before the command line";
+        fate.reason = "the argument dump overrides the command line";
       } else if (argument.fate == ArgumentFate::NoEffect) {
         fate.fate = KeyFate::NoEffect;
         fate.reason = argument.note.str();

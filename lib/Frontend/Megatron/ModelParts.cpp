@@ -89,7 +89,7 @@ absl::Status PartsReader::readPositions() {
   if (log.flag("use_rope_scaling"))
     run.rotaryScaling = log.number("rope_scaling_factor").value_or(8.0);
   if (run.rotaryScaling > 0.0 && run.rotaryInterpolation > 1.0)
-    return unexpected("rotary_seq_len_interpolation_factor", "None beside use_rope_scaling");
+    return unexpected("rotary_seq_len_interpolation_factor", "None with use_rope_scaling");
   if (run.positions == RunPositions::Rotary && run.rotaryPart == 0.0)
     return unexpected("rotary_percent", "a number above 0, at most 1");
   return absl::OkStatus();
@@ -99,7 +99,7 @@ absl::Status PartsReader::readPositions() {
 absl::Status PartsReader::refuseOtherExperts() const {
   for (StringRef name : {"topk", "moe_loss_coeff", "expert_interval", "mlp_type"})
     if (log.find(name))
-      return unexpected("num_experts", "None or 1 beside " + name +
+      return unexpected("num_experts", "None or 1 with " + name +
                                            ", an argument of DeepSpeed, "
                                            "whose experts can be neither planned nor compiled");
   struct Accepted {
@@ -200,10 +200,10 @@ absl::Status PartsReader::read() {
   ST_RETURN_IF_ERROR(readPositions());
   const bool isGated = run.swiglu || run.quickGeglu;
   if (run.swiglu && run.quickGeglu)
-    return unexpected("quick_geglu", "False beside swiglu");
+    return unexpected("quick_geglu", "False with swiglu");
   if (run.squaredRelu && isGated)
-    return unexpected("squared_relu", "False beside a gate");
-  // Megatron gives a gated layer as many products as one without gates.
+    return unexpected("squared_relu", "False with a gate");
+  // In Megatron a gated layer has the same number of products as a layer without gates.
   if (run.ffnHidden == 0)
     run.ffnHidden = run.swiglu ? (4 * run.hidden * 2 / 3) / 64 * 64 : 4 * run.hidden;
   ST_RETURN_IF_ERROR(readExperts());

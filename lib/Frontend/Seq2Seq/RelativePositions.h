@@ -9,9 +9,10 @@
 namespace mlir::st {
 
 /// The bucket of the distance from a query to a key, `key - query`, as in Raffel et al., 2019, and
-/// transformers' T5: half of the buckets hold one distance each, the others ever longer intervals
-/// up to `maxDistance`, and the last one all longer distances. If it is bidirectional, later keys
-/// have one half of the buckets and earlier ones the other; else later keys have bucket 0.
+/// transformers' T5: half of the buckets hold one distance each, the others intervals of increasing
+/// length up to `maxDistance`, and the last bucket all longer distances. If it is bidirectional,
+/// later keys use one half of the buckets and earlier keys the other; else later keys have bucket
+/// 0.
 int64_t bucketOf(const RelativePositions &positions, int64_t distance, bool isBidirectional);
 
 /// One for the bucket of each pair of a query and a key, and zero for the others:

@@ -36,10 +36,10 @@ private:
   /// Declares the parameters that all blocks of a stack share.
   void declareShared(Stack &stack);
   Value embed(const Stack &stack, Value ids, Value positions);
-  /// The inputs of the decoder: the target's tokens behind a start token.
+  /// The inputs of the decoder: a start token, then the target's tokens.
   Value shiftedLabels();
   Value norm(Value x, const Twine &name);
-  /// x + dropout(branch(x)), with a norm before the branch or behind the sum.
+  /// x + dropout(branch(x)), with a norm before the branch or after the sum.
   Value addBranch(Value x, const Twine &normName, function_ref<Value(Value)> branch);
   Value dense(Value x, const Twine &name, int64_t outSize, bool hasBias, double deviationScale = 1);
   /// Attention of x to `memory`.

@@ -12,7 +12,7 @@ static int64_t readToken(ConfigReader &reader, StringRef key, int64_t vocabSize,
   const std::optional<int64_t> token = value ? value->getAsInteger() : fallback;
   if (token && *token >= 0 && *token < vocabSize)
     return *token;
-  reader.unexpected(key, "a token from 0, below vocab_size = " + Twine(vocabSize) +
+  reader.unexpected(key, "a token below vocab_size = " + Twine(vocabSize) +
                              ", for the decoder's inputs");
   return 0;
 }
@@ -51,7 +51,7 @@ void st::readBart(ConfigReader &reader, ModelConfig &config) {
   config.intermediateSize = reader.size("encoder_ffn_dim", 4096);
   config.vocabSize = reader.size("vocab_size", 50265);
   config.positionCount = reader.size("max_position_embeddings", 1024);
-  config.firstPosition = 2; // after two rows that no position has
+  config.firstPosition = 2; // after two unused rows
   config.activation = readActivation(reader, "activation_function", "gelu");
   config.hiddenDropout = config.embeddingDropout = reader.probability("dropout", 0.1);
   config.attentionDropout = reader.probability("attention_dropout", 0.0);
@@ -95,7 +95,7 @@ static void readProjection(ConfigReader &reader, ModelConfig &config) {
     return reader.unexpected("feed_forward_proj", "a function of hidden_act or \"gated-\" before "
                                                   "one, such as \"relu\" or \"gated-gelu\"");
   config.activation = *activation;
-  // Files repeat what the name says.
+  // Files repeat the properties that the name implies.
   if (symbolizeActivation(reader.string("dense_act_fn", function)) != activation)
     reader.unexpected("dense_act_fn", "the function of feed_forward_proj, \"" + function + "\"");
   if (reader.boolean("is_gated_act", config.gatesMlp) != config.gatesMlp)

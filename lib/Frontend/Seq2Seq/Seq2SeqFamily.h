@@ -22,8 +22,8 @@ struct Seq2SeqFamily {
   ModelType type;
 
   Norm norm = Norm::Layer;
-  /// True if branches normalise their inputs, and each stack its result; else each residual sum is
-  /// normalised, and so are the embeddings.
+  /// True if branches normalise their inputs, and each stack its result; else each residual sum and
+  /// the embeddings are normalised.
   bool normalizesFirst = false;
   /// True if scores have a bias for each head and distance (Raffel et al., 2019), from a table of
   /// the first block of each stack; else embeddings of positions are added to those of tokens.

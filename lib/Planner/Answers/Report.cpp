@@ -143,11 +143,11 @@ proto::PlanStep describeStep(const StepInputs &inputs, const Layout &layout,
   plan.set_model(inputs.model.name);
   plan.set_host_memory_mib(step.hostBytes / kMib);
   const DeviceMemory &fullest = step.memory[step.fullest];
-  double least = fullest.total();
+  double minimum = fullest.total();
   for (const DeviceMemory &memory : step.memory)
-    least = std::min(least, memory.total());
+    minimum = std::min(minimum, memory.total());
   plan.set_memory_mib(fullest.total() / kMib);
-  plan.set_least_memory_mib(least / kMib);
+  plan.set_least_memory_mib(minimum / kMib);
   plan.set_fit(fitName(step.fit));
   plan.set_fits(step.fit != Fit::DoesNotFit);
   plan.set_change_first(adviseOnMemory(inputs, layout, step));

@@ -31,7 +31,7 @@ public:
   /// slows down each step.
   absl::StatusOr<bool> fits(int64_t microBatch);
   /// Takes the best composed micro-batch that fits, or the best power of two.
-  void takeBest(ZeroSpace &space, bool powersAlone) const;
+  void takeBest(ZeroSpace &space, bool powersOnly) const;
 
 private:
   double inStepMs(const StepEstimate &step) const { return step.ms - inputs.stepUs * 1e-3; }
@@ -83,18 +83,18 @@ absl::Status Level::search(ZeroSpace &space) {
   return absl::OkStatus();
 }
 
-void Level::takeBest(ZeroSpace &space, bool powersAlone) const {
+void Level::takeBest(ZeroSpace &space, bool powersOnly) const {
   auto rateOf = [&](int64_t microBatch, const StepEstimate &step) {
     const bool counts =
-        step.fit == Fit::Fits && (!powersAlone || (microBatch & (microBatch - 1)) == 0);
+        step.fit == Fit::Fits && (!powersOnly || (microBatch & (microBatch - 1)) == 0);
     return counts ? static_cast<double>(microBatch) / inStepMs(step) : 0.0;
   };
-  double most = 0;
+  double maximum = 0;
   for (const auto &[microBatch, step] : composed)
-    most = std::max(most, rateOf(microBatch, step));
+    maximum = std::max(maximum, rateOf(microBatch, step));
   for (const auto &[microBatch, step] : composed) {
     const double rate = rateOf(microBatch, step);
-    if (rate <= 0 || rate < most * (1 - kPlateau))
+    if (rate <= 0 || rate < maximum * (1 - kPlateau))
       continue;
     space.best = layout;
     space.best.microBatch = microBatch;

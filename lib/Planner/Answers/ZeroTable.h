@@ -26,7 +26,7 @@ struct ZeroSpace {
 };
 
 struct ZeroTable {
-  std::vector<ZeroSpace> spaces; ///< by level; levels at which nothing fits are left out
+  std::vector<ZeroSpace> spaces; ///< by level; levels at which no micro-batch fits are omitted
   size_t best = 0;               ///< index of the best space by samples per second within steps
   ZeroSpace doubling;            ///< level 0 with powers of two only, as in manual tuning
 };

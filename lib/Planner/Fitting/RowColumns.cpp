@@ -18,12 +18,12 @@ using Text = absl::string_view;
 constexpr double kMaxCount = 1e9;
 constexpr double kMibOfGib = 1024;
 
-/// Reads an integer of at least `least`.
-std::string readCount(Text text, int64_t &value, int64_t least = 1) {
+/// Reads an integer of at least `minimum`.
+std::string readCount(Text text, int64_t &value, int64_t minimum = 1) {
   double number = 0;
   if (!absl::SimpleAtod(text, &number) || number != std::floor(number) ||
-      number < static_cast<double>(least) || number > kMaxCount)
-    return absl::StrCat("an integer from ", least);
+      number < static_cast<double>(minimum) || number > kMaxCount)
+    return absl::StrCat("an integer from ", minimum);
   value = static_cast<int64_t>(number);
   return "";
 }
@@ -122,8 +122,9 @@ std::string readFamily(RawRow &raw, Text text) {
   return "gpt or bert";
 }
 
-auto count(int64_t &(*member)(RawRow &), int64_t least = 1) {
-  return [member, least](RawRow &raw, Text text) { return readCount(text, member(raw), least); };
+auto count(int64_t &(*member)(RawRow &), int64_t minimum = 1) {
+  return
+      [member, minimum](RawRow &raw, Text text) { return readCount(text, member(raw), minimum); };
 }
 
 auto number(std::optional<double> &(*member)(RawRow &), double factor) {

@@ -112,7 +112,7 @@ void MemoryModel::addState(int64_t group, DeviceMemory &memory) const {
   memory.parameters = shared(inputs.split.parametersOf(group) * state.weights(), 3);
   memory.gradients =
       shared(trained * state.gradients(), 2) + shared(trained * state.main_gradients(), 1);
-  // Weights of experts that other devices own, and the gradients for those devices.
+  // Weights of experts that other devices own, and their gradients.
   for (int64_t chunk = 0; chunk < inputs.layout.virtualStages; ++chunk)
     inputs.split.visitLayers(inputs.split.stageOf(group, chunk), [&](size_t index, int64_t count) {
       memory.parameters += layers[index].gathered * static_cast<double>(count);

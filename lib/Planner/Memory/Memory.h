@@ -79,7 +79,8 @@ private:
 
   const MemoryInputs inputs;
   const proto::StateProfile &state;
-  /// Activations of a layer of one kind for one micro-batch: as the layout recomputes, and all.
+  /// Activations of a layer of one kind for one micro-batch: with the layout's recomputation, and
+  /// without.
   struct LayerBytes {
     KeptTensors own, whole;
     double boundary = 0; ///< that it passes to the next layer

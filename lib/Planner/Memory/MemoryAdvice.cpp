@@ -61,8 +61,8 @@ std::string adviseOnMemory(const StepInputs &inputs, const Layout &layout,
   if (step.fit == Fit::Fits)
     return "";
   constexpr double kGib = 1 << 30;
-  double least = step.memory[step.fullest].needed();
-  std::string most;
+  double minimum = step.memory[step.fullest].needed();
+  std::string maximum;
   for (const Change &change : changesOf(inputs, layout)) {
     StepInputs changed = inputs;
     changed.optimizer = change.optimizer;
@@ -74,12 +74,12 @@ std::string adviseOnMemory(const StepInputs &inputs, const Layout &layout,
                                        bytes / kGib, other->ms);
     if (other->fit == Fit::Fits)
       return text;
-    if (bytes < least) {
-      least = bytes;
-      most = absl::StrCat(text, ", which does not suffice by itself");
+    if (bytes < minimum) {
+      minimum = bytes;
+      maximum = absl::StrCat(text, ", which is not enough alone");
     }
   }
-  return most.empty() ? "take more tensor shards or stages" : most;
+  return maximum.empty() ? "take more tensor shards or stages" : maximum;
 }
 
 } // namespace st

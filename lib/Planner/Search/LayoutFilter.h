@@ -19,7 +19,8 @@ public:
   static absl::StatusOr<LayoutFilter> parse(absl::string_view text);
 
   bool matches(const Layout &layout) const;
-  /// Explains why no layout matches: a key whose value none has, with the existing values.
+  /// Explains why no layout matches: names a key whose value no layout has, and the existing
+  /// values.
   std::string explainNone(const std::vector<Layout> &layouts) const;
 
 private:

@@ -130,7 +130,7 @@ GroupPlacement Placer::placeUnevenAxis(int axis) const {
   const int64_t size = sizes[axis], stride = strideOf(axis);
   std::array<int64_t, 3> others = sizes;
   others[axis] = 1;
-  int64_t most = 1;
+  int64_t maximum = 1;
   // Per node, the number of groups that extend into other nodes.
   std::vector<int> reaching((layout.devices() + node - 1) / node);
   for (int64_t group = 0; group < others[0] * others[1] * others[2]; ++group) {
@@ -142,7 +142,7 @@ GroupPlacement Placer::placeUnevenAxis(int axis) const {
       used += own != before;
       before = own;
     }
-    most = std::max(most, used);
+    maximum = std::max(maximum, used);
     for (int64_t rank = 0, before = -1; used > 1 && rank < size; ++rank) {
       const int64_t own = (first + rank * stride) / node;
       reaching[own] += own != before;
@@ -151,7 +151,7 @@ GroupPlacement Placer::placeUnevenAxis(int axis) const {
   }
   GroupPlacement placement;
   placement.ranks = static_cast<int>(size);
-  placement.perNode = static_cast<int>((size + most - 1) / most);
+  placement.perNode = static_cast<int>((size + maximum - 1) / maximum);
   placement.stride = static_cast<int>(stride);
   placement.sharers = std::max(1, *std::max_element(reaching.begin(), reaching.end()));
   return placement;
@@ -168,7 +168,7 @@ GroupPlacement Placer::placeCopies(const std::vector<int64_t> &members, IsFirst 
     group.sharers = static_cast<int>(
         (std::min<int64_t>(node, layout.devices()) + group.perNode - 1) / group.perNode);
   } else {
-    int64_t most = 1;
+    int64_t maximum = 1;
     std::vector<int> reaching((layout.devices() + node - 1) / node);
     std::vector<int64_t> used;
     for (int64_t stage = 0; stage < layout.stages; ++stage)
@@ -179,11 +179,11 @@ GroupPlacement Placer::placeCopies(const std::vector<int64_t> &members, IsFirst 
             if (int64_t own = numbering.id(shard, copy + member, stage) / node;
                 used.empty() || used.back() != own)
               used.push_back(own);
-          most = std::max(most, static_cast<int64_t>(used.size()));
+          maximum = std::max(maximum, static_cast<int64_t>(used.size()));
           for (int64_t each : used)
             reaching[each] += used.size() > 1;
         }
-    group.perNode = static_cast<int>((size + most - 1) / most);
+    group.perNode = static_cast<int>((size + maximum - 1) / maximum);
     group.sharers = std::max(1, *std::max_element(reaching.begin(), reaching.end()));
   }
   if (hasFarDevices && group.perNode > 1)
@@ -248,10 +248,10 @@ void Placer::placeLinks(std::vector<StageLink> &links) const {
       links[group].crossesNodes = true;
     });
   }
-  const int most = *std::max_element(leaving.begin(), leaving.end());
+  const int maximum = *std::max_element(leaving.begin(), leaving.end());
   for (StageLink &link : links)
     if (link.crossesNodes)
-      link.sharers = most;
+      link.sharers = maximum;
 }
 
 RankPlacement Placer::place() const {
@@ -270,15 +270,15 @@ RankPlacement Placer::place() const {
 }
 
 bool RankPlacement::isLike(const RankPlacement &other) const {
-  auto alike = [](const GroupPlacement &a, const GroupPlacement &b) {
+  auto isSame = [](const GroupPlacement &a, const GroupPlacement &b) {
     // A group within a node leaves the network cards to others.
     const bool stays = a.perNode == a.ranks;
     return a.ranks == b.ranks && a.perNode == b.perNode && a.stride == b.stride &&
            (stays || a.sharers == b.sharers);
   };
-  return alike(tensor, other.tensor) && alike(context, other.context) &&
-         alike(expert, other.expert) && alike(data, other.data) &&
-         alike(ofExperts, other.ofExperts) && alike(tied, other.tied) && links == other.links;
+  return isSame(tensor, other.tensor) && isSame(context, other.context) &&
+         isSame(expert, other.expert) && isSame(data, other.data) &&
+         isSame(ofExperts, other.ofExperts) && isSame(tied, other.tied) && links == other.links;
 }
 
 /// The group of two axes. Their groups of ranks nest.

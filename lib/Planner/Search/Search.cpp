@@ -132,15 +132,15 @@ void Searcher::boundByRoofline(Candidate &candidate) const {
 
 void Searcher::setFull(Candidate &candidate, const DeviceMemory &memory, int64_t group,
                        bool isExact) const {
-  std::pair<const char *, double> most = {"", 0};
+  std::pair<const char *, double> maximum = {"", 0};
   for (const auto &each : memory.classes())
-    if (each.second > most.second)
-      most = each;
+    if (each.second > maximum.second)
+      maximum = each;
   candidate.fate = Candidate::Full;
   candidate.reason =
       absl::StrFormat("takes %s%.1f of %.1f GiB on device group %d, most of it %s (%.1f GiB)",
                       isExact ? "" : "at least ", memory.total() / kGib, room / kGib, group,
-                      most.first, most.second / kGib);
+                      maximum.first, maximum.second / kGib);
 }
 
 void Searcher::boundByBlocks(Candidate &candidate, const proto::ProgramWork &work,
@@ -320,13 +320,13 @@ void Searcher::judge() {
 void Searcher::boundAll() {
   if (!result.best)
     return;
-  double least = std::numeric_limits<double>::infinity();
+  double minimum = std::numeric_limits<double>::infinity();
   for (const Candidate &candidate : result.candidates)
     if (candidate.fate != Candidate::Full && candidate.fate != Candidate::Refused)
-      least = std::min(least,
-                       candidate.ms > 0 ? candidate.msPerSample() : candidate.boundMsPerSample());
+      minimum = std::min(minimum,
+                         candidate.ms > 0 ? candidate.msPerSample() : candidate.boundMsPerSample());
   result.boundMs =
-      least * static_cast<double>(result.candidates[*result.best].layout.globalBatch());
+      minimum * static_cast<double>(result.candidates[*result.best].layout.globalBatch());
 }
 
 absl::StatusOr<SearchResult> Searcher::search() {

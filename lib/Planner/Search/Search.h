@@ -48,7 +48,7 @@ struct SearchResult {
 
 using Progress = std::function<void(size_t done, size_t all, double bestMs)>;
 
-/// Finds the layout that fits with the least time per sample, and the front of that time against
+/// Finds the layout that fits with the lowest time per sample, and the front of that time against
 /// memory and devices. Processes layouts in the order of a lower bound of their time, which is
 /// refined in steps: the products at the fitted peak rate; the closed form of the schedule with
 /// sketched blocks (Sketch.h), then with compiled ones; the composition. Drops a layout when

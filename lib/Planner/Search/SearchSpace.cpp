@@ -113,18 +113,18 @@ void Enumerator::addBatchesOfRange(Layout layout) {
     sizes.push_back(size);
   for (int64_t microBatch : sizes) {
     const int64_t sequences = layout.replicas * microBatch;
-    const int64_t least = (space.globalBatch + sequences - 1) / sequences,
-                  most = space.maxGlobalBatch / sequences;
+    const int64_t minimum = (space.globalBatch + sequences - 1) / sequences,
+                  maximum = space.maxGlobalBatch / sequences;
     std::set<int64_t> counts;
     auto add = [&](int64_t count) {
-      if (count >= least && count <= most)
+      if (count >= minimum && count <= maximum)
         counts.insert(count);
     };
-    for (int64_t count = least; count <= most; count *= 2)
+    for (int64_t count = minimum; count <= maximum; count *= 2)
       add(count);
-    add(most);
-    add((least + layout.stages - 1) / layout.stages * layout.stages);
-    add(most / layout.stages * layout.stages);
+    add(maximum);
+    add((minimum + layout.stages - 1) / layout.stages * layout.stages);
+    add(maximum / layout.stages * layout.stages);
     layout.microBatch = microBatch;
     for (int64_t count : counts) {
       layout.microBatches = count;
@@ -204,8 +204,9 @@ std::vector<int64_t> Enumerator::deviceCounts() const {
   for (int64_t part : divisorsOf(node))
     if (part < node && part >= space.devices && part <= space.maxDevices)
       counts.push_back(part);
-  const int64_t most = std::min(space.maxDevices, node * static_cast<int64_t>(cluster.max_nodes()));
-  for (int64_t count = (space.devices + node - 1) / node * node; count <= most; count += node)
+  const int64_t maximum =
+      std::min(space.maxDevices, node * static_cast<int64_t>(cluster.max_nodes()));
+  for (int64_t count = (space.devices + node - 1) / node * node; count <= maximum; count += node)
     counts.push_back(count);
   return counts;
 }

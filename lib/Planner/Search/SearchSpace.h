@@ -28,7 +28,7 @@ struct SearchSpace {
                                              PipelineSchedule::Interleaved};
   std::vector<bool> sequenceParallel = {false, true};
   std::vector<bool> offloadOptimizer = {false};
-  std::vector<RankOrder> placements; ///< equivalent orders on a cluster count as the first of them
+  std::vector<RankOrder> placements; ///< of equivalent orders on a cluster, only the first is kept
   /// This number of fastest layouts that fit is composed, on the front or not.
   size_t fastest = 1;
   int64_t maxMicroBatch = 64;
@@ -38,9 +38,9 @@ struct SearchSpace {
   bool hasDeviceRange() const { return maxDevices > devices; }
 };
 
-/// Sequences from this length on may be split over devices unasked, into parts of at least
-/// kMinPart tokens. Attention's communication for a token does not depend on the length and its
-/// work does, so shorter parts rarely pay.
+/// Sequences from this length on may be split over devices unasked, into parts of at least kMinPart
+/// tokens. Per token, attention's work grows with the sequence length and its communication does
+/// not, so shorter parts rarely pay.
 constexpr int64_t kLongSequence = 16384, kMinPart = 4096;
 
 /// Maximum number of layouts in a space.

@@ -16,7 +16,7 @@ namespace st {
 
 struct ModelTimes {
   BlockTime embeddings, head;
-  BlockTime bridge;              ///< of a model with a decoder behind an encoder
+  BlockTime bridge;              ///< of a model with an encoder and a decoder
   std::vector<BlockTime> layers; ///< by index in ModelSplit::layerBlocks
 };
 

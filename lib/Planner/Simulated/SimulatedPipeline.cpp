@@ -260,16 +260,16 @@ double SimulatedPlayer::rateOf(const GroupState &group) const {
   auto share = [&](const Item &item) {
     return item.work > 0 ? std::max(0.0, 1 - pipeline.launch / item.work) : 0.0;
   };
-  double most = 0;
+  double maximum = 0;
   for (int64_t chip : pipeline.groups[&group - groups.data()].chips) {
     double sum = 0;
     for (size_t other : onChip.at(chip))
       if (&groups[other] != &group && isRunning(groups[other]))
         sum += pipeline.contention.slowdown[group.item().kind][groups[other].item().kind] *
                share(groups[other].item());
-    most = std::max(most, sum);
+    maximum = std::max(maximum, sum);
   }
-  return 1 / (pipeline.contention.pace[group.item().kind] * (1 + most * share(group.item())));
+  return 1 / (pipeline.contention.pace[group.item().kind] * (1 + maximum * share(group.item())));
 }
 
 absl::StatusOr<std::vector<SimulatedGroupTimes>> SimulatedPlayer::play(const PipelineOrder &order) {

@@ -26,8 +26,8 @@ public:
 
 private:
   absl::Status readReference();
-  /// A certain lower bound of the layout's time in milliseconds.
-  double certainMs(const Layout &layout) const;
+  /// A guaranteed lower bound of the layout's time in milliseconds.
+  double guaranteedMs(const Layout &layout) const;
   /// Milliseconds per sample with the blocks' ops at the device's peaks.
   double estimate(const Candidate &candidate) const;
   /// The most promising layout for each number of shards and stages, then the others: estimates of
@@ -41,7 +41,7 @@ private:
   void simulateFastest();
   void judge();
   /// Candidates that fit, fastest first.
-  std::vector<size_t> fitting() const;
+  std::vector<size_t> fittingCandidates() const;
 
   StepInputs inputs;
   const SearchSpace &space;
@@ -90,7 +90,7 @@ absl::Status SimulatedSearcher::readReference() {
 /// each earlier stage follows its last task. Each of these stages except the first has at least one
 /// layer, with the time of its forward and backward products. The bound is the mean over devices,
 /// which the slowest device reaches or exceeds.
-double SimulatedSearcher::certainMs(const Layout &layout) const {
+double SimulatedSearcher::guaranteedMs(const Layout &layout) const {
   const auto type = inputs.model.precision == "f32" ? proto::F32 : proto::F16;
   const double devices = static_cast<double>(layout.devices()),
                stages = static_cast<double>(layout.stages),
@@ -132,7 +132,7 @@ std::vector<std::pair<double, size_t>> SimulatedSearcher::orderByEstimate() {
       candidate.reason = std::string(status.message());
       continue;
     }
-    candidate.boundMs = certainMs(candidate.layout);
+    candidate.boundMs = guaranteedMs(candidate.layout);
     order.emplace_back(estimate(candidate), i);
   }
   std::sort(order.begin(), order.end());
@@ -148,9 +148,10 @@ std::vector<std::pair<double, size_t>> SimulatedSearcher::orderByEstimate() {
 bool SimulatedSearcher::isPromising(double estimated, Candidate &candidate) const {
   if (fastest.size() >= effort.simulated && candidate.boundMsPerSample() > *fastest.rbegin()) {
     candidate.fate = Candidate::Bounded;
-    candidate.reason = absl::StrFormat("takes at least %.4g ms: its launches, and at the device's "
-                                       "peaks its products and its update",
-                                       candidate.boundMs);
+    candidate.reason =
+        absl::StrFormat("takes at least %.4g ms: its launches, plus products and update "
+                        "at the device's peak rates",
+                        candidate.boundMs);
     return false;
   }
   if (effort.composed == 0)
@@ -162,15 +163,16 @@ bool SimulatedSearcher::isPromising(double estimated, Candidate &candidate) cons
         candidate.boundMs, result.composed);
     return false;
   }
-  const double least = estimated * minShare;
-  if (result.composed < explored || fastest.size() < effort.simulated || least <= *fastest.rbegin())
+  const double minimum = estimated * minShare;
+  if (result.composed < explored || fastest.size() < effort.simulated ||
+      minimum <= *fastest.rbegin())
     return true;
   const auto samples = static_cast<double>(candidate.layout.globalBatch());
   candidate.fate = Candidate::Bounded;
   candidate.reason = absl::StrFormat(
-      "takes at least %.4g ms by its estimate, %.4g ms: no composed layout took less than %.2f "
-      "times that",
-      least * samples, estimated * samples, minShare);
+      "takes at least %.4g ms: its estimate is %.4g ms, and no composed layout took less than "
+      "%.2f times its estimate",
+      minimum * samples, estimated * samples, minShare);
   return false;
 }
 
@@ -201,7 +203,7 @@ void SimulatedSearcher::compose(Candidate &candidate) {
     fastest.erase(std::prev(fastest.end()));
 }
 
-std::vector<size_t> SimulatedSearcher::fitting() const {
+std::vector<size_t> SimulatedSearcher::fittingCandidates() const {
   std::vector<size_t> found;
   for (size_t i = 0; i < result.candidates.size(); ++i)
     if (result.candidates[i].fate == Candidate::Slower)
@@ -215,7 +217,7 @@ std::vector<size_t> SimulatedSearcher::fitting() const {
 }
 
 void SimulatedSearcher::simulateFastest() {
-  for (size_t i : fitting()) {
+  for (size_t i : fittingCandidates()) {
     if (result.simulated.size() == effort.simulated)
       return;
     Candidate &candidate = result.candidates[i];
@@ -243,17 +245,17 @@ void SimulatedSearcher::judge() {
         return result.candidates[a].msPerSample() < result.candidates[b].msPerSample();
       });
   const Candidate &best = result.candidates[*result.best];
-  double least = std::numeric_limits<double>::infinity();
-  for (size_t i : fitting()) {
+  double minimum = std::numeric_limits<double>::infinity();
+  for (size_t i : fittingCandidates()) {
     Candidate &candidate = result.candidates[i];
     // A composition faster than the simulated best is within the model's error.
     if (i != *result.best)
       candidate.reason =
           absl::StrFormat("takes %.4g ms, %+.1f %% a sample against the best", candidate.ms,
                           (candidate.msPerSample() / best.msPerSample() - 1) * 100);
-    if (candidate.msPerSample() < best.msPerSample() || candidate.bytes >= least)
+    if (candidate.msPerSample() < best.msPerSample() || candidate.bytes >= minimum)
       continue;
-    least = candidate.bytes;
+    minimum = candidate.bytes;
     candidate.fate = Candidate::OnFront;
     result.front.push_back(i);
   }

@@ -9,7 +9,7 @@ namespace st {
 /// Effort of a search on simulated devices.
 struct SimulatedEffort {
   size_t simulated = 3; ///< maximum number of fully compiled layouts
-  /// Maximum number of composed layouts; 0: all except those that their certain bound excludes.
+  /// Maximum number of composed layouts; 0: all except those that their guaranteed bound excludes.
   size_t composed = 0;
 };
 
@@ -17,15 +17,15 @@ struct SimulatedEffort {
 /// the next one replaces a layout that does not compile. The best is one of these. Times and bytes
 /// of simulated candidates are exact. `inputs.simulated` must be set.
 ///
-/// `boundMs` is a certain lower bound of a candidate: its launches, its products at the peak rate,
-/// and its update at the memory bandwidth. Excludes layouts whose bound exceeds the times of all
-/// layouts to simulate.
+/// `boundMs` is a guaranteed lower bound of a candidate: its launches, its products at the peak
+/// rate, and its update at the memory bandwidth. Excludes layouts whose bound exceeds the times of
+/// all layouts to simulate.
 ///
 /// A composition takes a second, so layouts are processed in the order of an estimate: the closed
 /// form of the schedule with blocks at the peaks of the device. With a limit of `effort.composed`,
 /// the composed layouts give the minimum ratio of time to estimate. A layout whose scaled estimate
 /// is slower than all layouts to simulate is excluded too, and so are layouts beyond the limit. The
-/// gap of the result counts these by their certain bound.
+/// gap of the result counts these by their guaranteed bound.
 absl::StatusOr<SearchResult> searchSimulated(const StepInputs &inputs, const SearchSpace &space,
                                              const SimulatedEffort &effort,
                                              const Progress &progress = nullptr);

@@ -39,7 +39,7 @@ SimulatedKey SimulatedKey::of(const Layout &layout, const PlannedModel &model) {
   return key;
 }
 
-/// Assigns stages to the groups in turn.
+/// Assigns stages to the groups round-robin.
 StagePlace SimulatedStages::placeOf(int64_t stage) const {
   auto groupOf = [&](int64_t other) { return (other + count()) % count() % layout.stages; };
   return {groupOf(stage), groupOf(stage - 1), groupOf(stage + 1), key.modelStages > 0 ? stage : 0};

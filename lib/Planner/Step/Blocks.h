@@ -57,9 +57,9 @@ struct PlannedModel {
   void setLayerKinds(const std::vector<std::string> &kinds,
                      const std::vector<int64_t> &needed = {});
   /// Returns true if layers of a stack differ.
-  bool layersUnlike() const { return !likeBlocks.empty(); }
+  bool hasUnequalLayers() const { return !likeBlocks.empty(); }
   /// Returns true if a layer does not represent all others.
-  bool layersDiffer() const { return layersUnlike() || decoderLayers > 0; }
+  bool layersDiffer() const { return hasUnequalLayers() || decoderLayers > 0; }
   int64_t bridgeBlock() const { return compiledLayers + 1; }
   int64_t headBlock() const {
     return compiledLayers + 1 + (decoderLayers > 0 ? compiledDecoderLayers + 1 : 0);
@@ -72,7 +72,7 @@ struct PlannedModel {
   }
   /// The block that represents a layer of the model.
   int64_t blockOf(int64_t layer) const {
-    if (layersUnlike())
+    if (hasUnequalLayers())
       return likeBlocks[layer];
     return layer < encoderLayers() ? compiledLayers : bridgeBlock() + compiledDecoderLayers;
   }
@@ -83,7 +83,8 @@ struct PlannedModel {
   /// Tensors of the model that a state of a program represents; all layers may share one.
   int64_t timesOf(const proto::StateWork &state) const;
 
-  /// Of setLayerKinds: the block that represents each layer. Empty if layers of a stack are alike.
+  /// Of setLayerKinds: the block that represents each layer. Empty if the layers of a stack are
+  /// equal.
   std::vector<int64_t> likeBlocks;
 };
 

@@ -24,12 +24,12 @@ absl::Status checkLayout(const PlannedModel &model, const Layout &layout,
   if (layout.schedule == PipelineSchedule::Interleaved && layout.microBatches % layout.stages != 0)
     return refuse("the interleaved schedule needs a multiple of pp=", layout.stages,
                   " micro-batches, found ", layout.microBatches);
-  const int64_t most = static_cast<int64_t>(cluster.devices_per_node()) * cluster.max_nodes();
+  const int64_t maximum = static_cast<int64_t>(cluster.devices_per_node()) * cluster.max_nodes();
   if (layout.offloadOptimizer && !cluster.has_host_bytes_per_node())
     return refuse("cluster ", cluster.name(),
                   " does not describe its hosts' memory, which offloading needs");
-  if (layout.devices() > most)
-    return refuse(layout.devices(), " devices are more than the ", most, " of cluster ",
+  if (layout.devices() > maximum)
+    return refuse(layout.devices(), " devices are more than the ", maximum, " of cluster ",
                   cluster.name());
   return absl::OkStatus();
 }
@@ -39,10 +39,10 @@ absl::Status checkLayout(const StepInputs &inputs, const Layout &layout) {
     return absl::InvalidArgumentError(absl::StrCat(
         "schedule=", scheduleName(layout.schedule), " needs profile st: profile ",
         inputs.profile.name(), " does not compute weight gradients in separate tasks"));
-  if (const int64_t least = inputs.profile.interleaved_stages();
-      layout.schedule == PipelineSchedule::Interleaved && layout.stages < least)
+  if (const int64_t minimum = inputs.profile.interleaved_stages();
+      layout.schedule == PipelineSchedule::Interleaved && layout.stages < minimum)
     return absl::InvalidArgumentError(absl::StrCat("profile ", inputs.profile.name(),
-                                                   " interleaves at least ", least,
+                                                   " interleaves at least ", minimum,
                                                    " stages, found pp=", layout.stages));
   return checkLayout(inputs.model, layout, inputs.cluster);
 }

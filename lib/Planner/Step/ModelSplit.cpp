@@ -15,20 +15,23 @@ static bool isUsedBy(const proto::StateWork &state, int64_t block) {
 
 /// The layer whose block represents each layer of a stack: the second one of its kind, or the only
 /// one. Like the other layers, it follows a layer.
-static std::vector<int64_t> findLikes(const std::vector<std::string> &kinds) {
-  std::map<std::string, std::pair<int64_t, int64_t>> likes; // number of layers, and the layer
+static std::vector<int64_t> findRepresentatives(const std::vector<std::string> &kinds) {
+  std::map<std::string, std::pair<int64_t, int64_t>>
+      representatives; // number of layers, and the layer
   for (size_t layer = 0; layer < kinds.size(); ++layer)
-    if (auto &[count, like] = likes[kinds[layer]]; ++count <= 2)
+    if (auto &[count, like] = representatives[kinds[layer]]; ++count <= 2)
       like = static_cast<int64_t>(layer);
   std::vector<int64_t> found;
   for (const std::string &kind : kinds)
-    found.push_back(likes[kind].second);
+    found.push_back(representatives[kind].second);
   return found;
 }
 
-static int64_t countCompiled(const std::vector<int64_t> &likes) {
+static int64_t countCompiled(const std::vector<int64_t> &representatives) {
   return std::max(kCompiledLayers,
-                  likes.empty() ? 0 : *std::max_element(likes.begin(), likes.end()) + 1);
+                  representatives.empty()
+                      ? 0
+                      : *std::max_element(representatives.begin(), representatives.end()) + 1);
 }
 
 void PlannedModel::setLayerKinds(const std::vector<std::string> &kinds,
@@ -41,23 +44,23 @@ void PlannedModel::setLayerKinds(const std::vector<std::string> &kinds,
   };
   if (!differ(first, middle) && !differ(middle, kinds.end()))
     return;
-  const std::vector<int64_t> likes = findLikes({first, middle}),
-                             decoderLikes = findLikes({middle, kinds.end()});
-  compiledLayers = countCompiled(likes);
+  const std::vector<int64_t> representatives = findRepresentatives({first, middle}),
+                             decoderLikes = findRepresentatives({middle, kinds.end()});
+  compiledLayers = countCompiled(representatives);
   compiledDecoderLayers = countCompiled(decoderLikes);
   for (int64_t layer : needed) {
     const bool isDecoder = layer >= encoderLayers();
     int64_t &count = isDecoder ? compiledDecoderLayers : compiledLayers;
     count = std::max(count, layer + 1 - (isDecoder ? encoderLayers() : 0));
   }
-  for (int64_t like : likes)
+  for (int64_t like : representatives)
     likeBlocks.push_back(1 + like);
   for (int64_t like : decoderLikes)
     likeBlocks.push_back(bridgeBlock() + 1 + like);
 }
 
 std::vector<int64_t> PlannedModel::layerBlocks() const {
-  if (!layersUnlike())
+  if (!hasUnequalLayers())
     return decoderLayers > 0 ? std::vector<int64_t>{blockOf(0), blockOf(layers - 1)}
                              : std::vector<int64_t>{blockOf(0)};
   const std::set<int64_t> blocks(likeBlocks.begin(), likeBlocks.end());
@@ -67,7 +70,7 @@ std::vector<int64_t> PlannedModel::layerBlocks() const {
 int64_t PlannedModel::timesOf(int64_t block) const {
   if (!isLayer(block))
     return 1;
-  if (layersUnlike())
+  if (hasUnequalLayers())
     return std::count(likeBlocks.begin(), likeBlocks.end(), block);
   if (isDecoderLayer(block))
     return block == blockOf(layers - 1) ? decoderLayers : 0;
@@ -128,8 +131,8 @@ ModelSplit::ModelSplit(const PlannedModel &model, const Layout &layout,
   }
 }
 
-/// A stage with the embeddings, the bridge, the head or several of these has a state of theirs
-/// once.
+/// A stage holds a state of the embeddings, the bridge or the head once, even if it has several of
+/// these.
 void ModelSplit::add(const proto::StateWork &state, double amount, Amounts &amounts) const {
   const bool ofEmbeddings = isUsedBy(state, 0), ofHead = isUsedBy(state, model.headBlock()),
              ofBridge = model.decoderLayers > 0 && isUsedBy(state, model.bridgeBlock());

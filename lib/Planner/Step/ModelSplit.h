@@ -42,7 +42,7 @@ public:
   bool hasBridge(int64_t stage) const { return stage == bridge; }
   int64_t stageOf(int64_t group, int64_t chunk) const { return chunk * layout.stages + group; }
   int64_t layersOfStage(int64_t stage) const { return layers[stage]; }
-  /// Returns true if the stage has layers of a decoder behind an encoder.
+  /// Returns true if the stage has decoder layers of a model with an encoder.
   bool hasDecoderLayers(int64_t stage) const {
     return model.decoderLayers > 0 && starts[stage + 1] > model.encoderLayers();
   }
@@ -101,7 +101,7 @@ template <typename Visit> void ModelSplit::visitLayers(int64_t stage, Visit visi
   while (layer < end) {
     const size_t index = indexOf(layer);
     int64_t next = layer + 1;
-    if (model.layersUnlike())
+    if (model.hasUnequalLayers())
       while (next < end && indexOf(next) == index)
         ++next;
     else

@@ -13,8 +13,8 @@ namespace st {
 struct ReplicaWork {
   // Before ZeRO splits them.
   StateAmount weightBytes;                 ///< of all parameters
-  StateAmount gradientBytes, updatedBytes; ///< gradients and weights of those that train
-  double tensors = 0, trainedTensors = 0;  ///< number of parameters, and of those that train
+  StateAmount gradientBytes, updatedBytes; ///< gradients and weights of the trained parameters
+  double tensors = 0, trainedTensors = 0;  ///< numbers of parameters and of trained parameters
   double layers = 1;
   double passes = 0;       ///< microseconds of forward and backward passes of a step
   double lastBackward = 0; ///< microseconds of the backward pass of the last micro-batch

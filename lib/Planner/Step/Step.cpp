@@ -99,11 +99,11 @@ QueuedWork Composer::forwardOf(int64_t stage) const {
   QueuedWork work = inputs.costs.memoryPass(0, profile.micro_batch_launches());
   if (split.isFirst(stage))
     work += times.embeddings.forward;
-  bool isBehindBridge = !split.hasBridge(stage);
+  bool isAfterBridge = !split.hasBridge(stage);
   split.visitLayers(stage, [&](size_t index, int64_t count) {
-    if (!isBehindBridge && model.isDecoderLayer(split.layerBlocks()[index])) {
+    if (!isAfterBridge && model.isDecoderLayer(split.layerBlocks()[index])) {
       work += times.bridge.forward;
-      isBehindBridge = true;
+      isAfterBridge = true;
     }
     work += times.layers[index].forward.repeated(static_cast<double>(count));
   });
@@ -116,11 +116,11 @@ QueuedWork Composer::backwardOf(int64_t stage) const {
   std::vector<QueuedWork> parts;
   if (split.isFirst(stage))
     parts.push_back(times.embeddings.backward);
-  bool isBehindBridge = !split.hasBridge(stage);
+  bool isAfterBridge = !split.hasBridge(stage);
   split.visitLayers(stage, [&](size_t index, int64_t count) {
-    if (!isBehindBridge && model.isDecoderLayer(split.layerBlocks()[index])) {
+    if (!isAfterBridge && model.isDecoderLayer(split.layerBlocks()[index])) {
       parts.push_back(times.bridge.backward);
-      isBehindBridge = true;
+      isAfterBridge = true;
     }
     parts.push_back(times.layers[index].backward.repeated(static_cast<double>(count)));
   });
@@ -184,7 +184,7 @@ PipelineCosts Composer::timePipeline() const {
   return costs;
 }
 
-/// The largest message of a micro-batch from a group to the next. Behind the bridge it includes the
+/// The largest message of a micro-batch from a group to the next. After the bridge it includes the
 /// encoder's result.
 double Composer::boundaryAfter(int64_t group) const {
   double bytes = 0;
@@ -212,8 +212,8 @@ void Composer::timeLinks(PipelineCosts &costs) const {
 }
 
 /// Gradients go to the host, and updated weights return. In between the host's processors read and
-/// write master weights and the optimizer's state. Devices of a node share the memory bandwidth for
-/// it, which bounds the time of the update.
+/// write master weights and the optimizer's state. Devices of a node share this memory bandwidth,
+/// which bounds the time of the update.
 double Composer::timeOffload(int64_t group) const {
   const double elements = updatedElements(group), moved = gradientWidth() + state().weights();
   const auto sharers =

@@ -128,8 +128,8 @@ static Outcome evalCustomGradient(Evaluator &evaluator, CustomGradientOp op) {
 static Outcome evalCustomCall(Evaluator &evaluator, CustomCallOp op) {
   if (Outcome outcome = evalCheck(evaluator, op); outcome != Outcome::Unknown)
     return outcome;
-  // Annotations of older JAX versions; their one result is their operand. If the types are equal, a
-  // tensor is not split, so the global tensor and the shard of a device are the same.
+  // Annotations of older JAX versions; their only result is their operand. If the types are equal,
+  // a tensor is not split, so the global tensor and the shard of a device are the same.
   constexpr StringRef kAnnotations[] = {"Sharding", "annotate_device_placement",
                                         "SPMDFullToShardShape", "SPMDShardToFullShape"};
   if (llvm::is_contained(kAnnotations, op.getCallTargetName()) && op->getNumOperands() == 1 &&

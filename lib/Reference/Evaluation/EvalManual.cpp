@@ -64,12 +64,12 @@ LogicalResult join(sdy::ManualComputationOp op, const RankValues &parts, Shardin
   globals.resize(parts.size());
   for (ArrayRef<int64_t> group : groups) {
     // Treats all groups as if they had the parts of this group.
-    RankValues alike(parts.size());
+    RankValues replicated(parts.size());
     for (ArrayRef<int64_t> other : groups)
       for (auto [rank, from] : llvm::zip_equal(other, group))
-        alike[rank] = parts[from];
+        replicated[rank] = parts[from];
     Tensor global;
-    if (failed(unshard(alike, sharding, grid, op, "result " + Twine(number), global)))
+    if (failed(unshard(replicated, sharding, grid, op, "result " + Twine(number), global)))
       return failure();
     for (int64_t rank : group)
       globals[rank] = global;

@@ -14,7 +14,7 @@ using RankValues = SmallVector<Tensor, 1>;
 
 /// Evaluates op after op, each on every rank before the next: simple, and the same in every run.
 /// Ranks with identical operands of an op share one evaluation and its result. If control flow
-/// diverges, the ranks of each branch run in turn, and a collective in a branch is an error. Errors
+/// diverges, the branches run one after the other, and a collective in a branch is an error. Errors
 /// are diagnostics at the op.
 class Evaluator {
 public:

@@ -27,8 +27,8 @@ template <On kOn, class Fn> Tensor mapTyped(const Tensor &x, const Tensor &y, Fn
   });
 }
 
-// Integer arithmetic wraps: it is done on unsigned numbers, wide enough that
-// the product of two 16-bit ones does not turn into a signed int.
+// Integer arithmetic wraps: it uses unsigned numbers that are wide enough that a product of two
+// 16-bit numbers is not promoted to a signed int.
 template <class T> uint64_t wide(T v) { return static_cast<uint64_t>(v); }
 
 // On i1, a sum is a logical or and a product a logical and.

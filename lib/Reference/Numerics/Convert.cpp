@@ -7,7 +7,7 @@
 namespace mlir::st::ref {
 namespace {
 
-// Toward zero; what does not fit becomes the nearest bound, NaN becomes 0.
+// Toward zero; a value out of range becomes the nearest bound, NaN becomes 0.
 template <class To, class From> To truncate(From value) {
   if (std::isnan(value))
     return 0;

@@ -13,8 +13,8 @@ struct CopyDim {
   int64_t size, target, source;
 };
 
-// Drops dimensions of size one and merges those that both sides walk through
-// as if they were one.
+// Drops dimensions of size one, and merges dimensions that are contiguous on both
+// sides.
 SmallVector<CopyDim, 6> coalesce(ArrayRef<int64_t> shape, ArrayRef<int64_t> targetStrides,
                                  ArrayRef<int64_t> sourceStrides) {
   SmallVector<CopyDim, 6> dims;

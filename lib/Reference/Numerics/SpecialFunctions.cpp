@@ -70,8 +70,8 @@ double zeta(double s, double q) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (s == 1)
     return kInfinity;
-  // At a pole the terms on both sides of it agree in sign if s is even. This
-  // comes first, as XLA has it.
+  // At a pole the terms on both sides of it agree in sign if s is even. This case comes first, as
+  // in XLA.
   bool isPole = q <= 0 && std::floor(q) == q;
   if (isPole && std::fmod(s, 2) == 0)
     return kInfinity;

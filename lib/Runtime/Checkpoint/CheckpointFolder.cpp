@@ -18,7 +18,7 @@ absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::claim(const 
   RemovedOnEarlyEnd note(path);
   const bool made = ::mkdir(path.c_str(), 0777) == 0;
   if (!made && errno != EEXIST)
-    return systemError(path, "cannot make the folder", errno);
+    return systemError(path, "cannot create the folder", errno);
   std::unique_ptr<CheckpointFolder> folder(new CheckpointFolder(path, made));
   if (made)
     folder->note = std::move(note);

@@ -214,7 +214,7 @@ absl::Status CheckpointWriter::exchangeShard(const ShardFile &shard) {
     tensors[tensor->state->name()] = checksum;
     absl::StrAppend(&report, " ", checksum);
     // If the page cache takes the pieces, a slow disk blocks only the flushing thread.
-    if (pieces.leftToFlush() && (!flushing || flushing->isDone()))
+    if (pieces.needsFlush() && (!flushing || flushing->isDone()))
       flushing = std::make_unique<BackgroundTask>([writer] {
         writer->startFlush();
         return absl::OkStatus();
@@ -422,8 +422,8 @@ absl::Status CheckpointWriter::addIndexes(TrainerFile &file) {
 }
 
 absl::Status CheckpointWriter::publish(const TrainerFile &file) {
-  // All other names are on disk before the file that makes them a checkpoint. From here on an early
-  // end of the process may leave the files, but must not remove only some of them.
+  // All other names are on disk before the file that makes them a checkpoint. From here on, a
+  // process that ends early may leave the files, but must not remove only some of them.
   ST_RETURN_IF_ERROR(syncFolder(folder));
   ST_RETURN_IF_ERROR(release());
   if (absl::Status status = writeFileAtomically(nextOf(kTrainerFile), printTrainerFile(file));

@@ -74,7 +74,7 @@ absl::Status PieceWriter::finish() {
   return write(rest.subspan(whole), false);
 }
 
-bool PieceWriter::leftToFlush() const {
+bool PieceWriter::needsFlush() const {
   absl::MutexLock lock(&mutex);
   return !isDirect;
 }

@@ -1,4 +1,4 @@
-// Writes a file of a checkpoint in large pieces, while the next pieces are made.
+// Writes a checkpoint file in large pieces while the caller fills the next pieces.
 #ifndef ST_RUNTIME_CHECKPOINT_PIECEWRITER_H
 #define ST_RUNTIME_CHECKPOINT_PIECEWRITER_H
 
@@ -20,11 +20,11 @@
 namespace st {
 
 /// Writes the data of a file in pieces of 4 MiB: a thread writes full pieces while the caller fills
-/// the next one. One thread serves all files, so that none is started for each piece.
+/// the next one. One thread serves all files, so no thread is started per piece.
 ///
-/// Writes are direct (see AtomicFile) where the file system allows it: the cache of files costs a
-/// copy and memory that a checkpoint does not need again. If training waits for the states, the
-/// cache may still take them faster than a slow disk; then the faster way is used.
+/// Writes are direct (see AtomicFile) where the file system allows it: the page cache costs a copy
+/// and memory that a checkpoint does not need again. While training waits for the states, the page
+/// cache may still be faster than a slow disk; then the faster one is used.
 class PieceWriter {
 public:
   static constexpr size_t kPieceBytes = 4 << 20;
@@ -35,8 +35,8 @@ public:
   PieceWriter(const PieceWriter &) = delete;
   PieceWriter &operator=(const PieceWriter &) = delete;
 
-  /// The following data belongs to `file`, which must live until finish() returns or this object
-  /// ends. The data of the file must begin at a multiple of AtomicFile::kDirectBlock.
+  /// The following data belongs to `file`, which must live until finish() returns or this object is
+  /// destroyed. The data of the file must begin at a multiple of AtomicFile::kDirectBlock.
   void begin(SafetensorsWriter &file);
 
   /// The free part of the piece, for the next bytes of the file; never empty.
@@ -46,10 +46,10 @@ public:
   /// Copies bytes to the space; they may continue in the next piece.
   absl::Status append(absl::Span<const uint8_t> bytes);
 
-  /// Whether training waits at the moment.
+  /// Sets whether training is waiting for the writes.
   void setHurried(bool isTrue) { isHurried = isTrue; }
-  /// Returns true if the latest piece stayed in the cache of files, so that a flush is due.
-  bool leftToFlush() const;
+  /// Returns true if the latest piece is in the page cache, so that a flush is due.
+  bool needsFlush() const;
 
   /// Writes the rest of the file and waits for it.
   absl::Status finish();

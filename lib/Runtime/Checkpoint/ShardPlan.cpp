@@ -30,12 +30,12 @@ int64_t writerOf(const ShardFile &shard, const Communicator &communicator,
   for (const StateTensor *tensor : shard.tensors)
     for (const StateBlock &block : tensor->blocks)
       held[communicator.processOf(block.replicas.front().rank)] += block.block.numBytes();
-  int64_t most = 0, writer = 0;
+  int64_t maximum = 0, writer = 0;
   for (const auto &[process, bytes] : held)
-    most = std::max(most, bytes);
+    maximum = std::max(maximum, bytes);
   bool isFirst = true;
   for (const auto &[process, bytes] : held) {
-    if (static_cast<double>(bytes) < kAboutAsMany * static_cast<double>(most) ||
+    if (static_cast<double>(bytes) < kAboutAsMany * static_cast<double>(maximum) ||
         (!isFirst && written[process] >= written[writer]))
       continue;
     writer = process;

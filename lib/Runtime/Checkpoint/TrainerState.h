@@ -64,7 +64,7 @@ absl::StatusOr<TrainerFile> readTrainerFile(const std::string &path);
 /// Stores a program's optimizer in the form of the file.
 void describeOptimizer(const proto::Executable &program, TrainerFile &file);
 
-/// An error if the program has another optimizer than the run that saved the file. Otherwise
+/// An error if the program's optimizer differs from that of the run that saved the file. Otherwise
 /// returns a line "warning: …" for each constant that differs.
 absl::StatusOr<std::string> compareOptimizer(const std::string &path, const TrainerFile &found,
                                              const proto::Executable &program);

@@ -1,7 +1,7 @@
 #include "lib/Runtime/Data/BatchSource.h"
 #include "lib/Runtime/Data/Corpus.h"
 #include "lib/Runtime/Data/Sources/ClassSource.h"
-#include "lib/Runtime/Data/Sources/PictureSource.h"
+#include "lib/Runtime/Data/Sources/ImageSource.h"
 #include "lib/Runtime/Data/Sources/Seq2SeqSource.h"
 #include "lib/Runtime/Data/Sources/SquadSource.h"
 #include "lib/Runtime/Data/Sources/TensorFileSource.h"
@@ -67,7 +67,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> createBatchSource(const std::string
                      "file"));
   }
   if (isSynthetic && spec.task == "classify")
-    return createPictureSource(spec);
+    return createImageSource(spec);
   if (spec.task == "seq2seq") {
     if (isSynthetic)
       return createSyntheticPairs(spec);
@@ -81,8 +81,8 @@ absl::StatusOr<std::unique_ptr<BatchSource>> createBatchSource(const std::string
   if (spec.task != "mlm" && spec.task != "span" && spec.task != "clm")
     return absl::InvalidArgumentError(
         absl::StrCat("--data=", data,
-                     ": this program has no task that such batches can be made for; give a file "
-                     "of batches (.safetensors)"));
+                     ": no such batches exist for this program's task; expected a file of "
+                     "batches (.safetensors)"));
   if (isSquad)
     return createSquadSource(std::string(path), spec);
   ST_ASSIGN_OR_RETURN(Corpus corpus, isText        ? readTextCorpus(std::string(path), spec)

@@ -72,7 +72,7 @@ struct BatchSpec {
   const Input *findInput(absl::string_view name) const;
 };
 
-/// The number of batches that `samples` fill; the last one may have samples twice.
+/// The number of batches that `samples` fill; the last batch may repeat samples.
 inline int64_t batchesFor(int64_t samples, int64_t batch) { return (samples + batch - 1) / batch; }
 
 class BatchSource {
@@ -83,7 +83,7 @@ public:
   /// so that a resumed run sees the same batches.
   virtual absl::StatusOr<Batch> batch(int64_t index) const = 0;
 
-  /// Batches 0 to n - 1 have every sample of the data; 0 if each sample is drawn anew.
+  /// Batches 0 to n - 1 have every sample of the data; 0 if each sample is drawn independently.
   virtual int64_t numBatches() const { return 0; }
 
   /// The questions that the samples ask, or null. Row r of batch i is sample i * B + r.

@@ -26,7 +26,7 @@ struct Corpus {
   /// If set, replaces the fields above; its sequences are the sentences.
   std::shared_ptr<const IndexedDataset> indexed;
   int64_t vocabulary = 0; ///< of `indexed`: an upper bound of its tokens
-  /// The sentences from which samples are made.
+  /// The sentences from which samples are built.
   Split::Range part;
 
   int64_t size() const;

@@ -103,7 +103,7 @@ absl::Status IndexedDataset::checkSequences() const {
     end += length * width;
   }
   if (const int64_t size = static_cast<int64_t>(data->content().size()); size != end)
-    return inFile(binPath, absl::StrCat(size, " bytes, expected ", end, " as ", idxPath, " says"));
+    return inFile(binPath, absl::StrCat(size, " bytes, expected ", end, " according to ", idxPath));
   return absl::OkStatus();
 }
 

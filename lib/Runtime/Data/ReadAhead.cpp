@@ -53,7 +53,7 @@ private:
       mutex.Unlock();
       absl::StatusOr<Batch> batch = source->batch(index);
       mutex.Lock();
-      if (since == round) // otherwise another batch was requested meanwhile
+      if (since == round) // otherwise another batch has been requested
         ready.push_back(std::move(batch));
     }
   }

@@ -72,7 +72,8 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> createWordPieceTokenizer(absl::string
   };
   std::vector<absl::string_view> lines = vocabularyPieces(vocabTxt);
   if (static_cast<int64_t>(lines.size()) > vocabulary)
-    return error(absl::StrCat(lines.size(), " pieces, the model has ", vocabulary, " token ids"));
+    return error(absl::StrCat("expected at most ", vocabulary,
+                              " pieces, the model's token ids, found ", lines.size()));
   Vocabulary pieces;
   for (size_t i = 0; i < lines.size(); ++i)
     pieces.insert_or_assign(std::string(lines[i]), static_cast<int32_t>(i));

@@ -68,10 +68,10 @@ double f1Score(absl::string_view found, absl::string_view expected) {
 }
 
 std::pair<int64_t, int64_t> findBestSpan(absl::Span<const float> start, absl::Span<const float> end,
-                                         int64_t first, int64_t last, int64_t most) {
+                                         int64_t first, int64_t last, int64_t maximum) {
   std::pair<int64_t, int64_t> best = {first, first};
   for (int64_t i = first; i < last; ++i)
-    for (int64_t j = i; j < std::min(last, i + most); ++j)
+    for (int64_t j = i; j < std::min(last, i + maximum); ++j)
       if (start[i] + end[j] > start[best.first] + end[best.second])
         best = {i, j};
   return best;

@@ -13,13 +13,13 @@ namespace {
 constexpr absl::string_view kMpirun = "mpirun", kSrun = "srun", kVariables = "RANK and WORLD_SIZE";
 
 /// Reads a number that a launcher set in the environment.
-absl::Status readNumber(const char *name, int64_t least, int64_t most, int64_t &number) {
+absl::Status readNumber(const char *name, int64_t minimum, int64_t maximum, int64_t &number) {
   const char *text = std::getenv(name);
-  if (text && absl::SimpleAtoi(text, &number) && number >= least && number <= most)
+  if (text && absl::SimpleAtoi(text, &number) && number >= minimum && number <= maximum)
     return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("expected an integer from ", least, " to ", most, " in the environment's ", name,
-                   ", ", text ? absl::StrCat("found \"", text, "\"") : "which is not set"));
+      absl::StrCat("expected an integer from ", minimum, " to ", maximum, " in the environment's ",
+                   name, ", ", text ? absl::StrCat("found \"", text, "\"") : "which is not set"));
 }
 
 absl::StatusOr<Launch> readLaunch(absl::string_view launcher, const char *process,
@@ -40,9 +40,9 @@ bool torchrunListens() {
 absl::Status findFirst(TcpOptions &options) {
   const char *address = std::getenv("MASTER_ADDR");
   if (!address || !*address)
-    return absl::InvalidArgumentError(
-        "MASTER_ADDR is not set; expected the host of process 0 in MASTER_ADDR, and a free port of "
-        "it in MASTER_PORT");
+    return absl::InvalidArgumentError("MASTER_ADDR is not set; expected the host of process 0 in "
+                                      "MASTER_ADDR, and one of its free "
+                                      "ports in MASTER_PORT");
   options.address = address;
   int64_t port = 0;
   ST_RETURN_IF_ERROR(readNumber("MASTER_PORT", 1, 65535, port));
@@ -55,11 +55,11 @@ absl::Status findFirst(TcpOptions &options) {
   return absl::OkStatus();
 }
 
-/// Returns true if MPI connects the processes that srun started. Asking Open MPI itself would end
-/// this process if it does not.
+/// Returns true if MPI connects the processes that srun started. If it was not, a call of Open MPI
+/// would end this process.
 bool slurmOffersMpi() {
-  // Every Open MPI finds its peers by PMIx, but only one built for it by PMI; in that case an
-  // address is safer.
+  // Every Open MPI build finds its peers by PMIx, but only some builds by PMI; then an address is
+  // safer.
   const bool offersPmix = std::getenv("PMIX_NAMESPACE");
   const bool offersPmi = std::getenv("PMI_RANK") && !std::getenv("MASTER_ADDR");
   return (offersPmix || offersPmi) && MpiLibrary::open().ok();

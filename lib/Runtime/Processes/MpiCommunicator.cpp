@@ -78,10 +78,10 @@ private:
   int stop = -1; ///< an event for the watcher
 };
 
-std::string readStart(const char *path, size_t most) {
-  std::string text(most, '\0');
+std::string readStart(const char *path, size_t maximum) {
+  std::string text(maximum, '\0');
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
-  const ssize_t length = file < 0 ? 0 : ::read(file, text.data(), most);
+  const ssize_t length = file < 0 ? 0 : ::read(file, text.data(), maximum);
   if (file >= 0)
     ::close(file);
   text.resize(length > 0 ? static_cast<size_t>(length) : 0);
@@ -162,7 +162,7 @@ void MpiCommunicator::watch(const std::vector<std::pair<int, int>> &others) {
 }
 
 MpiCommunicator::~MpiCommunicator() {
-  // Messages that others wait for leave first.
+  // Messages that others wait for are sent first.
   const Clock::time_point end = deadlineAfter(options.watchdogSeconds);
   while (!failed && !allSent() && Clock::now() < end && sweep().ok())
     std::this_thread::yield();

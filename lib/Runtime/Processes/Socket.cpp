@@ -37,7 +37,7 @@ absl::StatusOr<Addresses> findAddresses(const Endpoint &of) {
   const int error = ::getaddrinfo(of.host.c_str(), std::to_string(of.port).c_str(), &hints, &found);
   if (error != 0)
     return absl::UnavailableError(
-        absl::StrCat("no machine is known as \"", of.host,
+        absl::StrCat("unknown host \"", of.host,
                      "\": ", error == EAI_SYSTEM ? std::strerror(errno) : ::gai_strerror(error)));
   return Addresses(found, ::freeaddrinfo);
 }
@@ -189,7 +189,7 @@ absl::StatusOr<Socket> connectTo(const Endpoint &to, Clock::time_point deadline)
       status = systemError();
       continue;
     }
-    // An address that does not answer must leave time for the next one.
+    // The limit leaves time for the next address if this one does not answer.
     status = waitFor(socket, POLLOUT, std::min(deadline, Clock::now() + std::chrono::seconds(5)));
     int error = 0;
     socklen_t length = sizeof error;

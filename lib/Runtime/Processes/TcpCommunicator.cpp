@@ -100,7 +100,7 @@ private:
   void post(int64_t process, Message message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   absl::StatusOr<Message> take(int64_t process, int channel, const std::string &what);
   absl::Status receiveFrom(absl::Span<uint8_t> bytes, const Peer &from);
-  bool allLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  bool allPeersLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void wake();
 
   // Runs on the thread that moves bytes.
@@ -138,13 +138,13 @@ TcpCommunicator::~TcpCommunicator() {
   if (mover.joinable()) {
     const Clock::time_point end = deadlineAfter(options.watchdogSeconds);
     absl::MutexLock lock(&mutex);
-    const bool saysGoodbye = !failed;
-    for (int64_t i = 0; saysGoodbye && i < self.processes; ++i)
+    const bool sendsGoodbye = !failed;
+    for (int64_t i = 0; sendsGoodbye && i < self.processes; ++i)
       if (i != self.process)
         post(i, Message(kGoodbye, {}));
     // A process that ends before all have said goodbye would be considered lost. A process that
     // continues for longer than this knows that this one has left.
-    while (saysGoodbye && !allLeft() && Clock::now() < end)
+    while (sendsGoodbye && !allPeersLeft() && Clock::now() < end)
       left.WaitWithTimeout(&mutex, absl::FromChrono(end - Clock::now()));
     isEnding = true;
     wake();
@@ -155,7 +155,7 @@ TcpCommunicator::~TcpCommunicator() {
     ::close(wakeUp);
 }
 
-bool TcpCommunicator::allLeft() const {
+bool TcpCommunicator::allPeersLeft() const {
   for (const Connection &connection : connections)
     if (&connection != &connections[static_cast<size_t>(self.process)] &&
         !(connection.hasLeft && connection.isSent))
@@ -189,7 +189,7 @@ absl::StatusOr<Message> TcpCommunicator::take(int64_t process, int channel,
     const Clock::time_point begin = Clock::now();
     const Clock::duration patience = deadlineAfter(options.watchdogSeconds) - begin;
     while (inbox.messages.empty()) {
-      // A long message takes time, and so does a message behind it.
+      // A long message takes time, and delays the next one.
       const Clock::time_point end =
           (connection.isComing ? std::max(begin, connection.heard) : begin) + patience;
       const Clock::time_point now = Clock::now();

@@ -40,8 +40,8 @@ struct Place {
 };
 
 std::string otherVersion(uint32_t found) {
-  return absl::StrCat("expected version ", kJoinVersion, " of how processes join, found ", found,
-                      ": all run the same program");
+  return absl::StrCat("expected version ", kJoinVersion, " of the rendezvous, found ", found,
+                      ": all processes must run the same program");
 }
 
 /// Connects one process with all others.
@@ -94,12 +94,13 @@ absl::Status Join::fail(absl::string_view text) const {
 absl::Status Join::silent(absl::string_view whom, const Rendezvous &rendezvous) const {
   const absl::Status status = self.silent(
       absl::StrCat("joining the others at ", first.text(), ", waiting for ", whom), seconds());
-  return absl::Status(status.code(), absl::StrCat(status.message(), rendezvous.strangers()));
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), rendezvous.describeUnexpectedPeers()));
 }
 
 absl::StatusOr<Socket> Join::listen(int port) const {
-  // Listening on one machine only suffices if all processes are there. A host name may mean more to
-  // others: some launchers call the machine of process 0 "localhost" there and by its name
+  // Listening on one machine only suffices if all processes are there. A host name may help other
+  // processes more: some launchers call the machine of process 0 "localhost" there and by its name
   // elsewhere.
   const std::string host = isLoopback(options.address) ? options.address : "";
   absl::StatusOr<Socket> socket = listenAt(host, port);
@@ -122,7 +123,7 @@ absl::Status Join::gather() {
   if (!options.storeKey.empty())
     ST_RETURN_IF_ERROR(leaveAddress(ownEnd(listener).port));
   if (::getrandom(key, sizeof key, 0) != sizeof key)
-    return fail(absl::StrCat("no random bytes: ", std::strerror(errno)));
+    return fail(absl::StrCat("cannot read random bytes: ", std::strerror(errno)));
   Rendezvous rendezvous(std::move(listener), seconds(), deadline);
   auto missing = [&] {
     std::vector<int64_t> numbers;

@@ -26,7 +26,7 @@ Handshake Handshake::own() {
 
 bool Handshake::isOurs() const { return std::memcmp(magic, kMagic, sizeof kMagic) == 0; }
 
-std::string Rendezvous::strangers() const {
+std::string Rendezvous::describeUnexpectedPeers() const {
   return numStrangers == 0
              ? ""
              : absl::StrCat("; ", numStrangers, numStrangers == 1 ? " connection" : " connections",

@@ -48,7 +48,7 @@ struct JoiningPeer {
   size_t done = 0; ///< bytes of the hello received
 };
 
-/// Accepts connections. Strangers may connect as well and send anything or nothing.
+/// Accepts connections. Unrelated processes may connect as well and send anything or nothing.
 class Rendezvous {
 public:
   Rendezvous(Socket listener, double seconds, Clock::time_point deadline)
@@ -59,7 +59,7 @@ public:
   absl::StatusOr<JoiningPeer> next(absl::Span<const Socket> joined, int64_t &lost);
 
   /// For errors: describes the strangers that connected, or is empty.
-  std::string strangers() const;
+  std::string describeUnexpectedPeers() const;
 
 private:
   enum class Step { kMore, kDone, kStranger };

@@ -27,9 +27,9 @@ absl::Status predict(Client &client, proto::Executable &program, TimedStep *time
 std::string comparePrediction(const proto::Executable &program, const StepTime &time,
                               const StepWork *executed);
 
-/// One line about a measured step: the prediction, and the median of the measured seconds. Leaves
-/// out the first step if there are others, because libraries choose algorithms and record graphs in
-/// it. Empty if the program has no prediction or nothing was measured.
+/// One line about a measured step: the prediction, and the median of the measured seconds. Excludes
+/// the first step if there are others, because libraries choose algorithms and record graphs in it.
+/// Empty if the program has no prediction or nothing was measured.
 std::string compareMeasured(const proto::Executable &program, std::vector<double> seconds);
 
 } // namespace st

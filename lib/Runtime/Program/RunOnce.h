@@ -1,4 +1,4 @@
-// Runs a program once on tensors of a file.
+// Runs a program once on tensors from a file.
 #ifndef ST_RUNTIME_RUNONCE_H
 #define ST_RUNTIME_RUNONCE_H
 
@@ -22,10 +22,10 @@ struct RunOnceOptions {
 
 /// Reads every state and input of a validated program from the safetensors file `inputs`, by name
 /// and as full tensors, runs one step, and writes every output and the new states to `outputs`.
-/// With a folder `init` the states come from there; those it lacks start as in training. Returns
-/// messages about them and about differences from the predicted step. An error names the tensor
-/// that is missing, has another type, is out of range or is unknown to the program; then no file is
-/// written. In a group of processes the first one writes.
+/// With a folder `init` the states come from there; states that it lacks are initialised as in
+/// training. Returns messages about them and about differences from the predicted step. An error
+/// names the tensor that is missing, has another type, is out of range or is unknown to the
+/// program; then no file is written. In a group of processes the first one writes.
 absl::StatusOr<std::string> runOnce(const proto::Executable &program, Client &client,
                                     const Communicator &communicator,
                                     const RunOnceOptions &options);

@@ -66,7 +66,7 @@ private:
   absl::Status error(absl::string_view message) const {
     return invalid(absl::StrCat("task \"", task.name(), "\", command ", number, ": ", message));
   }
-  absl::Status checkEntry(int64_t entry, int64_t least, int64_t end) const;
+  absl::Status checkEntry(int64_t entry, int64_t minimum, int64_t end) const;
   /// Checks a message to or from the rank of an entry; the rank may be -1.
   absl::Status checkChannel(int64_t entry, int64_t channel) const;
   absl::Status checkPlace(absl::string_view what, const proto::CudaPlace &place,
@@ -96,12 +96,13 @@ private:
   }
 };
 
-/// Checks that the entry of each rank's table is at least `least` and below `end`.
-absl::Status TaskValidator::checkEntry(int64_t entry, int64_t least, int64_t end) const {
+/// Checks that the entry of each rank's table is at least `minimum` and below `end`.
+absl::Status TaskValidator::checkEntry(int64_t entry, int64_t minimum, int64_t end) const {
   if (entry < 0 || entry >= group.table_size())
-    return error(absl::StrCat("entry ", entry, " of a rank table of ", group.table_size()));
+    return error(
+        absl::StrCat("entry ", entry, " of a rank table with ", group.table_size(), " entries"));
   for (int rank = 0; rank < group.device_ids_size(); ++rank)
-    if (int64_t value = tableEntry(rank, entry); value < least || value >= end)
+    if (int64_t value = tableEntry(rank, entry); value < minimum || value >= end)
       return error(absl::StrCat("entry ", entry, " of the rank table is ", value));
   return absl::OkStatus();
 }
@@ -218,7 +219,7 @@ absl::Status TaskValidator::checkMatrix(absl::string_view what, const proto::Cud
 absl::Status TaskValidator::check(const proto::CudaProduct &product) {
   for (int64_t size : {product.m(), product.n(), product.k()})
     if (size < 1 || size > kMaxMatrix)
-      return error(absl::StrCat("a product of a side of ", size));
+      return error(absl::StrCat("a product with a dimension of ", size));
   const proto::ElementType type = product.type(), dType = product.d_type();
   const bool isHalf = type == proto::F16 || type == proto::BF16;
   if (!isHalf && type != proto::F32 && type != proto::F64)
@@ -272,7 +273,7 @@ absl::Status TaskValidator::checkBody(absl::string_view what, const Commands &bo
 /// Checks epilogues, which cuBLASLt supports only for single products.
 absl::Status TaskValidator::checkEpilogue(const proto::CudaProduct &product, int64_t dWidth) const {
   using Product = proto::CudaProduct;
-  constexpr int64_t kAuxApart = 8;
+  constexpr int64_t kAuxAlignment = 8;
   const Product::Activation activation = product.activation();
   if (!Product::Activation_IsValid(activation))
     return error(absl::StrCat("a product of activation ", static_cast<int>(activation)));
@@ -280,7 +281,7 @@ absl::Status TaskValidator::checkEpilogue(const proto::CudaProduct &product, int
       (product.batch_size() > 0 || product.type() == proto::F64))
     return error("an activation or sums of a batch or of f64");
   if (activation != Product::NONE &&
-      (product.d_matrix().column() != 1 || product.d_matrix().row() % kAuxApart != 0))
+      (product.d_matrix().column() != 1 || product.d_matrix().row() % kAuxAlignment != 0))
     return error(absl::StrCat("an activation of rows that are ", product.d_matrix().row(),
                               " elements apart"));
   if ((activation == Product::NONE && product.has_aux()) ||
@@ -303,7 +304,7 @@ absl::Status TaskValidator::check(const proto::CudaExchange &exchange) const {
   const int64_t first = exchange.first(), count = exchange.count(), bytes = exchange.bytes();
   if (count < 1 || first < 0 || first > group.table_size() || count > group.table_size() - first)
     return error(absl::StrCat("an exchange of ", count, " ranks from entry ", first,
-                              " of a rank table of ", group.table_size()));
+                              " of a rank table with ", group.table_size(), " entries"));
   for (int rank = 0; rank < group.device_ids_size(); ++rank) {
     std::set<int64_t> members;
     for (int64_t i = 0; i < count; ++i)
@@ -311,8 +312,8 @@ absl::Status TaskValidator::check(const proto::CudaExchange &exchange) const {
     const bool areRanks = *members.begin() >= 0 && *members.rbegin() < ranks;
     if (members.size() != static_cast<size_t>(count) || !areRanks ||
         !members.count(group.first_rank() + rank))
-      return error(absl::StrCat("an exchange of ranks that are not ", count, " with rank ",
-                                group.first_rank() + rank));
+      return error(absl::StrCat("expected an exchange of ", count,
+                                " different ranks that include rank ", group.first_rank() + rank));
   }
   if (bytes < 0 || exchange.to_stride() < bytes)
     return error(absl::StrCat("an exchange of pieces of ", bytes, " bytes, ", exchange.to_stride(),
@@ -324,7 +325,7 @@ absl::Status TaskValidator::check(const proto::CudaExchange &exchange) const {
     all->add(count - 1, stride);
   }
   ST_RETURN_IF_ERROR(checkPlace("the source of an exchange", exchange.from(), from));
-  return checkPlace("what comes by an exchange", exchange.to(), to);
+  return checkPlace("the target of an exchange", exchange.to(), to);
 }
 
 /// Checks contiguous rows in all heads of all batches, with the alignment that cuDNN requires.
@@ -440,7 +441,7 @@ absl::Status TaskValidator::check(const proto::CudaCommand &command) {
   case proto::CudaCommand::WHAT_NOT_SET:
     break;
   }
-  return error("it is of no known kind");
+  return error("its kind is unknown");
 }
 
 absl::Status TaskValidator::checkCommands(const Commands &commands) {
@@ -482,7 +483,7 @@ absl::Status checkKernels(const proto::CudaCode &code) {
       if (alignment < 1 || alignment > kMaxAlignment || (alignment & (alignment - 1)) != 0)
         return invalid(absl::StrCat("kernel ", kernel.name(), " has an alignment of ", alignment));
     if (kernel.shared_bytes() < 0 || kernel.shared_bytes() > kMaxSharedBytes)
-      return invalid(absl::StrCat("kernel ", kernel.name(), " asks for ", kernel.shared_bytes(),
+      return invalid(absl::StrCat("kernel ", kernel.name(), " needs ", kernel.shared_bytes(),
                                   " bytes of shared memory"));
     for (int64_t bytes : kernel.argument_bytes())
       if (bytes < 0 || bytes > kLargestMemory)
@@ -504,7 +505,7 @@ absl::Status validateCuda(const proto::Executable &program) {
   for (const proto::CudaImage &image : code.images())
     if (image.kind() != proto::CudaImage::PTX && image.kind() != proto::CudaImage::CUBIN &&
         image.kind() != proto::CudaImage::HOST)
-      return invalid("code of no known kind");
+      return invalid("code of an unknown kind");
   ST_RETURN_IF_ERROR(checkKernels(code));
   int64_t ranks = 0;
   for (const proto::Group &group : program.groups())

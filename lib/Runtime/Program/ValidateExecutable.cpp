@@ -87,8 +87,8 @@ absl::Status GroupValidator::checkRanks() const {
     return error(absl::StrCat("an arena of ", group.host_arena_bytes(), " bytes on the host"));
   if (group.table_size() < 0 || group.table_size() > INT_MAX ||
       group.rank_tables_size() != ranks * group.table_size())
-    return error(absl::StrCat(group.rank_tables_size(), " rank table entries for ", ranks,
-                              " ranks of ", group.table_size()));
+    return error(absl::StrCat("expected ", ranks, " rank tables of ", group.table_size(),
+                              " entries, found ", group.rank_tables_size(), " entries"));
   return absl::OkStatus();
 }
 

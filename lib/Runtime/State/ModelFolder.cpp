@@ -348,7 +348,8 @@ Value valueOf(const ModelConfig &config, const ConfigKey &key) {
   return *findField(*parseJsonObject(absl::StrCat("{\"x\": ", key.byDefault, "}"), "default"), "x");
 }
 
-// Returns "'hidden_act' is "relu", …" if the two configurations disagree on a key, else nothing.
+// Returns "'hidden_act' is "relu", …" if the two configurations disagree on a key, else an empty
+// text.
 std::string compare(const ModelConfig &found, const ModelConfig &own, const ConfigKey &key) {
   const Value theirs = valueOf(found, key), ours = valueOf(own, key);
   if (google::protobuf::util::MessageDifferencer::Equals(theirs, ours))

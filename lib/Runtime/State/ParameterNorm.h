@@ -11,7 +11,7 @@
 
 namespace st {
 
-/// The square root of the sum of squares of all parameters, each element once whatever the layout.
+/// The square root of the sum of squares of all parameters. Each element counts once in any layout.
 /// Sums are in double, in the order of the states. With several processes all of them call it.
 absl::StatusOr<double> parameterNorm(const std::vector<StateTensor> &states,
                                      Executable &executable);

@@ -161,7 +161,7 @@ absl::Status PretrainedWeights::openSharded(const std::string &indexPath) {
     auto it = tensors.find(tensor);
     if (it == tensors.end() || *it->second.second != file)
       return inFile(file, absl::StrCat("tensor ", quoteForMessage(tensor),
-                                       " is missing, which the index says is here"));
+                                       " is missing, although the index lists it here"));
   }
   return absl::OkStatus();
 }

@@ -2,7 +2,7 @@
 //
 //   model.safetensors                  the weights, or
 //   model.safetensors.index.json       which file of several holds which tensor
-//   config.json                        where it is there, it has to be the same architecture
+//   config.json                        if present, it must describe the same architecture
 //
 // A tensor may lack the name of the model's base ("bert.", "transformer.",
 // "model.", "vit.") or call a norm's scale and shift "gamma" and "beta", as older
@@ -31,7 +31,7 @@ class PretrainedWeights {
 public:
   /// Checks everything against the model. An error is one line that names the file and the tensor
   /// that is damaged, has another shape, is not of a floating-point type, appears twice, or is
-  /// missing although it is no head.
+  /// missing although it is not in a head.
   static absl::StatusOr<std::unique_ptr<PretrainedWeights>>
   open(const std::string &path, const proto::Executable &program,
        const std::vector<StateTensor> &states);

@@ -1,4 +1,4 @@
-// States whose rows are tensors of their own in checkpoints, such as the weights of experts.
+// States whose rows are separate tensors in checkpoints, such as the weights of experts.
 #ifndef ST_RUNTIME_STATEROWS_H
 #define ST_RUNTIME_STATEROWS_H
 

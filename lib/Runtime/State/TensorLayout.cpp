@@ -182,7 +182,8 @@ void forEachRun(const TensorBlock &block, int64_t begin, int64_t end,
   for (auto dim = static_cast<int64_t>(groups.size()) - 2; dim >= 0; --dim)
     strides[dim] = strides[dim + 1] * groups[dim + 1].size;
 
-  // Trailing dimensions that are full and without padding form one run with the first that is not.
+  // Trailing dimensions that are full and unpadded form one run with the next dimension before
+  // them.
   auto runGroup = static_cast<int64_t>(groups.size()) - 1;
   auto runDim = static_cast<int64_t>(block.shape.size());
   int64_t runLength = 1;

@@ -36,7 +36,7 @@ public:
   }
 
   absl::Status encode(absl::string_view word, std::vector<WordToken> &tokens) const override {
-    if (options.prefersWholeWords)
+    if (options.prefersFullWords)
       if (std::optional<int32_t> id = find(word)) {
         tokens.push_back({*id, 0, static_cast<uint32_t>(word.size())});
         return absl::OkStatus();
@@ -166,18 +166,18 @@ void Bpe::mergeLong(std::vector<Symbol> &symbols) const {
   for (int32_t i = 0; i < count; ++i)
     consider(i, [&](Candidate c) { first.push_back(c); });
   std::priority_queue<Candidate> queue(std::less<Candidate>(), std::move(first));
-  std::vector<bool> isGone(symbols.size());
+  std::vector<bool> isMerged(symbols.size());
   while (!queue.empty()) {
     const Candidate top = queue.top();
     queue.pop();
     Symbol &symbol = symbols[top.place];
-    if (isGone[top.place] || symbol.next < 0)
+    if (isMerged[top.place] || symbol.next < 0)
       continue;
     const MergeResult *merge = findMerge(symbol.id, symbols[symbol.next].id);
     if (!merge || merge->id != top.id) // an earlier merge changed the pair
       continue;
     const Symbol &right = symbols[symbol.next];
-    isGone[symbol.next] = true;
+    isMerged[symbol.next] = true;
     symbol.id = merge->id;
     symbol.end = right.end;
     symbol.next = right.next;
@@ -189,7 +189,7 @@ void Bpe::mergeLong(std::vector<Symbol> &symbols) const {
   }
   size_t kept = 0;
   for (size_t i = 0; i < symbols.size(); ++i)
-    if (!isGone[i])
+    if (!isMerged[i])
       symbols[kept++] = symbols[i];
   symbols.resize(kept);
 }
@@ -204,7 +204,7 @@ absl::StatusOr<std::vector<Merge>> readMerges(const JsonNode &node) {
       const std::string &text = entry.get_ref<const std::string &>();
       const size_t blank = text.find(' ');
       if (blank == text.npos || text.find(' ', blank + 1) != text.npos)
-        return node.element(merges.size()).error("expected two pieces with a blank between them");
+        return node.element(merges.size()).error("expected two pieces separated by a space");
       merge = {text.substr(0, blank), text.substr(blank + 1)};
     } else if (entry.is_array() && entry.size() == 2 && entry[0].is_string() &&
                entry[1].is_string()) {
@@ -260,7 +260,7 @@ absl::StatusOr<std::unique_ptr<WordModel>> readBpe(const JsonNode &node) {
   ST_ASSIGN_OR_RETURN(options.suffix, node.text("end_of_word_suffix", ""));
   ST_ASSIGN_OR_RETURN(options.fusesUnknown, node.flag("fuse_unk", false));
   ST_ASSIGN_OR_RETURN(options.fallsBackToBytes, node.flag("byte_fallback", false));
-  ST_ASSIGN_OR_RETURN(options.prefersWholeWords, node.flag("ignore_merges", false));
+  ST_ASSIGN_OR_RETURN(options.prefersFullWords, node.flag("ignore_merges", false));
   if (node.has("unk_token")) {
     ST_ASSIGN_OR_RETURN(std::string unknown, node.text("unk_token", ""));
     auto it = vocabulary.find(unknown);

@@ -32,12 +32,13 @@ absl::Status compareJson(const std::string &path, absl::string_view foundText,
   ST_ASSIGN_OR_RETURN(nlohmann::json found, parseJsonText(foundText, path));
   ST_ASSIGN_OR_RETURN(nlohmann::json own, parseJsonText(ownText, "the program's tokenizer"));
   if (!absl::EndsWith(path, kTokenizerJson))
-    return found == own ? absl::OkStatus() : inFile(path, "other pieces than the program's");
+    return found == own ? absl::OkStatus() : inFile(path, "pieces that differ from the program's");
   if (!found.is_object())
     return inFile(path, "expected an object");
   for (const char *key : {"added_tokens", "normalizer", "pre_tokenizer", "model", "post_processor"})
     if (found.value(key, nlohmann::json()) != own.value(key, nlohmann::json()))
-      return inFile(path, absl::StrCat("another ", key, " than that of the program's tokenizer"));
+      return inFile(path,
+                    absl::StrCat("its ", key, " differs from that of the program's tokenizer"));
   return absl::OkStatus();
 }
 

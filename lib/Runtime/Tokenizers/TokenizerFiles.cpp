@@ -125,9 +125,8 @@ absl::StatusOr<std::vector<Merge>> readMergesTxt(absl::string_view text, absl::s
       continue;
     const std::vector<absl::string_view> pieces = absl::StrSplit(line, ' ');
     if (pieces.size() != 2 || pieces[0].empty() || pieces[1].empty())
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, ":", number, ": ", quoteForMessage(line),
-                       ": expected two pieces with a blank between them"));
+      return absl::InvalidArgumentError(absl::StrCat(name, ":", number, ": ", quoteForMessage(line),
+                                                     ": expected two pieces separated by a space"));
     merges.push_back({std::string(pieces[0]), std::string(pieces[1])});
   }
   return merges;

@@ -46,16 +46,16 @@ public:
   Unigram(std::vector<std::pair<std::string, double>> pieces, std::optional<int32_t> unknown,
           bool fallsBackToBytes)
       : VocabularyModel({}), unknown(unknown) {
-    double least = std::numeric_limits<double>::infinity();
+    double minimum = std::numeric_limits<double>::infinity();
     for (size_t i = 0; i < pieces.size(); ++i) {
       const int32_t id = static_cast<int32_t>(i);
       vocabulary.insert_or_assign(pieces[i].first, id);
       trie.add(pieces[i].first, id);
       scores.push_back(pieces[i].second);
-      least = std::min(least, pieces[i].second);
+      minimum = std::min(minimum, pieces[i].second);
     }
     constexpr double kPenalty = 10;
-    unknownScore = least - kPenalty;
+    unknownScore = minimum - kPenalty;
     if (fallsBackToBytes)
       for (int byte = 0; byte < 256; ++byte)
         bytes.push_back(find(bytePiece(static_cast<unsigned char>(byte))));

@@ -66,9 +66,9 @@ std::unique_ptr<WordModel> createWordPiece(Vocabulary vocabulary, int32_t unknow
 struct BpeOptions {
   std::string prefix, suffix; ///< prefix of pieces inside a word, suffix of the last piece
   std::optional<int32_t> unknown;
-  bool fusesUnknown = false;      ///< adjacent unknown tokens become one
-  bool fallsBackToBytes = false;  ///< characters without a piece are pieces "<0x00>" to "<0xFF>"
-  bool prefersWholeWords = false; ///< a word in the vocabulary is one token, regardless of merges
+  bool fusesUnknown = false;     ///< adjacent unknown tokens become one
+  bool fallsBackToBytes = false; ///< characters without a piece are pieces "<0x00>" to "<0xFF>"
+  bool prefersFullWords = false; ///< a word in the vocabulary is one token, regardless of merges
 };
 struct Merge {
   std::string first, second;

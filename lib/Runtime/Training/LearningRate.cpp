@@ -48,7 +48,7 @@ absl::Status checkValues(const LearningRateOptions &options, double peak) {
   ST_RETURN_IF_ERROR(requireCount(options.warmupSamples, "--lr-warmup-samples"));
   ST_RETURN_IF_ERROR(require(options.warmupFraction >= 0 && options.warmupFraction < 1,
                              absl::StrCat("--lr-warmup-fraction=", options.warmupFraction,
-                                          ": expected a number from 0 to below 1")));
+                                          ": expected a number of at least 0 and below 1")));
   ST_RETURN_IF_ERROR(requireCount(options.decaySteps, "--lr-decay-steps"));
   ST_RETURN_IF_ERROR(requireCount(options.decaySamples, "--lr-decay-samples"));
   ST_RETURN_IF_ERROR(requireCount(options.stableDecaySteps, "--lr-wsd-decay-steps"));

@@ -11,8 +11,8 @@
 namespace st {
 
 /// The folder of a checkpoint or of a series. It is the series that the run saves to if that has a
-/// checkpoint or nothing else is named, else the folder of --resume or --load. Empty for a new run;
-/// then a line to `warn` mentions a --load without a checkpoint.
+/// checkpoint or no other folder is named, else the folder of --resume or --load. Empty for a new
+/// run; then a line to `warn` mentions a --load without a checkpoint.
 std::string chooseCheckpoint(const TrainOptions &options,
                              const std::function<void(const std::string &)> &warn);
 

@@ -68,9 +68,9 @@ absl::Status SpikeRecovery::restoreNewest(int64_t step, TrainerState &trainer,
     print("\n" + warnings);
   ST_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint, std::move(newest));
   if (!checkpoint)
-    return absl::DataLossError(
-        absl::StrFormat("%s: none of its checkpoints is complete, so step %d cannot go back to one",
-                        options.save, step));
+    return absl::DataLossError(absl::StrFormat(
+        "%s: no checkpoint is complete, so the run cannot restore one after step %d", options.save,
+        step));
   ST_RETURN_IF_ERROR(checkpoint->restore(states, executable));
   const uint32_t seed = trainer.seed;
   trainer = checkpoint->trainer();

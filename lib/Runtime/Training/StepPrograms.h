@@ -40,8 +40,8 @@ public:
   StepProgram &ofRows(int64_t rows) { return programs.at(rows); }
   bool isFull(int64_t rows) const { return rows == full; }
 
-  /// The batches that the data source must make. Those of a step consist of several with a ramp-up,
-  /// so that the order of the samples does not depend on it.
+  /// The batches that the data source must deliver. With a ramp-up, a step takes several of these
+  /// batches, so the order of the samples does not depend on the ramp-up.
   BatchSpec sourceSpec(BatchSpec spec) const;
   /// The number of the source's batches in a full one.
   int64_t sourceBatches() const { return full / unit; }
@@ -57,7 +57,7 @@ private:
   std::map<int64_t, StepProgram> programs;
 };
 
-/// The batches one behind another. All have the same tensors [B, ...].
+/// Concatenates the batches. All have the same tensors [B, ...].
 Batch joinBatches(const std::vector<Batch> &batches);
 
 } // namespace st

@@ -31,8 +31,8 @@ absl::Status checkSaving(const TrainOptions &options) {
   ST_RETURN_IF_ERROR(checkSpikeOptions(options.spikes));
   return require(!options.spikes.restores() || saving.isSeries(),
                  absl::StrCat("--on-spike=", options.spikes.action,
-                              " needs --save=DIR and --save-interval or --save-minutes: it goes "
-                              "back to the newest checkpoint"));
+                              " needs --save=DIR and --save-interval or --save-minutes: it "
+                              "restores the newest checkpoint"));
 }
 
 } // namespace

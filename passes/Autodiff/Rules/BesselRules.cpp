@@ -1,7 +1,7 @@
 //===- BesselRules.cpp - Gradients of Bessel functions --------------------===//
 //
-// The derivative of the function of order 1 is one of order 0, which is no op: its Chebyshev
-// series come from Moshier's Cephes library (i0.c), as those of XLA do.
+// The derivative of the function of order 1 is one of order 0, for which there is no op: its
+// Chebyshev series come from Moshier's Cephes library (i0.c), as those of XLA do.
 //
 //===----------------------------------------------------------------------===//
 

@@ -53,7 +53,7 @@ static Value convolve(Emitter &emit, RankedTensorType type, Value lhs, Value rhs
 
 /// Splits dimension `from`, a multiple of `groups`, and moves the groups before dimension `to`, as
 /// its major part.
-static Value moveGroups(Emitter &emit, Value x, int64_t groups, int64_t from, int64_t to) {
+static Value exchangeGroups(Emitter &emit, Value x, int64_t groups, int64_t from, int64_t to) {
   if (groups == 1)
     return x;
   SmallVector<int64_t> shape(Emitter::shapeOf(x)), result(shape), permutation;
@@ -86,8 +86,8 @@ static Value inputCotangent(Emitter &emit, const Convolution &conv, Value ct) {
   }
   auto inputType = Emitter::typeOf(op.getLhs());
   Value kernel = emit.convert(op.getRhs(), Emitter::typeOf(ct).getElementType());
-  kernel = moveGroups(emit, kernel, groups, n.getKernelOutputFeatureDimension(),
-                      n.getKernelInputFeatureDimension());
+  kernel = exchangeGroups(emit, kernel, groups, n.getKernelOutputFeatureDimension(),
+                          n.getKernelInputFeatureDimension());
   // The result has batch groups as major parts of the features.
   SmallVector<int64_t> shape(inputType.getShape());
   shape[n.getInputBatchDimension()] /= batchGroups;
@@ -100,8 +100,8 @@ static Value inputCotangent(Emitter &emit, const Convolution &conv, Value ct) {
   Value product =
       convolve(emit, RankedTensorType::get(shape, inputType.getElementType()), ct, kernel, strides,
                padding, base, dilations, reversal, numbers, groups, 1, op.getPrecisionConfigAttr());
-  return moveGroups(emit, product, batchGroups, n.getInputFeatureDimension(),
-                    n.getInputBatchDimension());
+  return exchangeGroups(emit, product, batchGroups, n.getInputFeatureDimension(),
+                        n.getInputBatchDimension());
 }
 
 /// Convolves the input, with batch and features exchanged, with the cotangent.

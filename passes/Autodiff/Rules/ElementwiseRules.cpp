@@ -52,7 +52,8 @@ static void divideRule(DivOp op, Value ct, Gradients &g) {
   g.add(op.getRhs(), [&] { return g.emit.neg(g.emit.mul(quotient, op.getResult())); });
 }
 
-/// The selected one of two complex numbers gets the cotangent `ct`; equal ones each get half of it.
+/// The selected one of two complex numbers gets the cotangent `ct`; equal operands each get half of
+/// it.
 static void complexExtremumCotangents(Value lhs, Value rhs, Value result, Value ct, Gradients &g) {
   Emitter &emit = g.emit;
   auto isResult = [&](Value x) { return emit.compare(ComparisonDirection::EQ, x, result); };
@@ -129,8 +130,8 @@ static void addFunction(GradientRules &rules) {
   });
 }
 
-/// At zero the derivative from the right, as in JAX. Of a complex number the direction, which
-/// in JAX's convention for cotangents is conjugate.
+/// At zero this is the derivative from the right, as in JAX. For a complex number it is the
+/// direction, conjugated by JAX's convention for cotangents.
 static void absRule(AbsOp op, Value ct, Gradients &g) {
   Emitter &e = g.emit;
   Value x = op.getOperand();
@@ -281,7 +282,7 @@ static bool isComplexExtremum(SelectOp op) {
 }
 
 /// The operands a and b of log(e^a + e^b) as JAX prints it: of max(a, b) + log1p(e^-|a - b|),
-/// or a + b where a - b is no number.
+/// or a + b where a - b is NaN.
 static std::optional<std::pair<Value, Value>> matchLogAddExp(SelectOp op) {
   auto isNan = op.getPred().getDefiningOp<CompareOp>();
   auto sum = op.getOnFalse().getDefiningOp<AddOp>();
@@ -300,8 +301,8 @@ static std::optional<std::pair<Value, Value>> matchLogAddExp(SelectOp op) {
   return std::pair(difference.getLhs(), difference.getRhs());
 }
 
-/// Each of the two gets its part of the sum of e^a and e^b. This says so also of equal ones,
-/// where the derivatives of the formula's parts do not.
+/// Each operand gets its share of the sum of e^a and e^b. This also holds for equal operands, where
+/// differentiating the formula term by term fails.
 static void logAddExpCotangents(Value lhs, Value rhs, Value result, Value ct, Gradients &g) {
   Emitter &emit = g.emit;
   Value infinity = emit.splatLike(result, std::numeric_limits<double>::infinity());

@@ -75,7 +75,7 @@ static void triangularSolveRule(TriangularSolveOp op, Value ct, Gradients &g) {
   });
 }
 
-/// The operand counts as Hermitian, though one triangle of it is read: its cotangent is
+/// The operand is treated as Hermitian, although only one triangle is read: its cotangent is
 /// L^-T P(L^T C) conj(L)^-1 for the cotangent C of L, where P keeps the lower triangle and
 /// halves the diagonal. An upper factor is the adjoint of L.
 static void choleskyRule(CholeskyOp op, Value ct, Gradients &g) {

@@ -109,8 +109,8 @@ void LoopReversal::createBackward(ArrayRef<Value> cts) {
   builder.createBlock(&backward.getBody(), {}, types, locs);
 }
 
-/// Emits the number of the forward trip that a backward trip undoes, and the integers that
-/// follow from it.
+/// Emits the number of the forward trip that corresponds to a backward trip, and the integers
+/// derived from it.
 void LoopReversal::emitPreamble() {
   Block *body = &backward.getBody().front();
   builder.setInsertionPointToStart(body);

@@ -134,7 +134,7 @@ static LogicalResult multiplyScatterRule(ScatterOp op, Value ct, Gradients &g) {
   Emitter &emit = g.emit;
   Value input = op.getInputs().front(), update = op.getUpdates().front();
   if (g.wants(update) && !op.getUniqueIndices())
-    return op.emitOpError("has no gradient rule: expected unique_indices where the updates are "
+    return op.emitOpError("has no gradient rule: expected unique_indices because the updates are "
                           "multiplied");
   g.add(input, [&] {
     return scatterLike(emit, op, ct, update, [&](Value a, Value b) { return emit.mul(a, b); });

@@ -138,8 +138,8 @@ static Value windowProductCotangent(Emitter &emit, ReduceWindowOp op, Value ct) 
   return patches.padded == x ? whole : unpadded(emit, patches.padded.getDefiningOp<PadOp>(), whole);
 }
 
-/// The dimension along which each window holds all elements up to its own (or in reverse, from its
-/// own on), as JAX prints cumsum and similar functions.
+/// The dimension along which window i holds the elements up to i (or, in reverse, from i on), as in
+/// JAX's cumsum and similar functions.
 static std::optional<std::pair<int64_t, bool>> cumulativeDim(ReduceWindowOp op) {
   std::optional<std::pair<int64_t, bool>> found;
   for (auto [i, dim] : llvm::enumerate(windowDims(op))) {
@@ -221,8 +221,8 @@ static LogicalResult reduceWindowRule(ReduceWindowOp op, ArrayRef<Value> cts, Gr
 // select_and_scatter
 //===----------------------------------------------------------------------===//
 
-/// Reads from `ct` what each window of the operand selected, by reducing a window of both with the
-/// same selection. Padding is never selected.
+/// Reads from `ct` the element that each window of the operand selected, by reducing a window of
+/// both with the same selection. Padding is never selected.
 static Value selectAndGather(Emitter &emit, SelectAndScatterOp op, CompareOp choice, Value ct) {
   Value x = op.getOperand();
   Type element = Emitter::typeOf(x).getElementType();
@@ -248,7 +248,7 @@ static Value selectAndGather(Emitter &emit, SelectAndScatterOp op, CompareOp cho
   return gathered.getResult(1);
 }
 
-/// No gradient flows to the operand: it only says where the source goes.
+/// No gradient flows to the operand: it only selects the positions of the source's elements.
 static LogicalResult selectAndScatterRule(SelectAndScatterOp op, ArrayRef<Value> cts,
                                           Gradients &g) {
   auto choice = dyn_cast_or_null<CompareOp>(singleOp(op.getSelect()));

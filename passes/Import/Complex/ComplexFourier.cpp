@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// Up to this length, one product is as fast as two small ones with the data movement between them.
+/// Up to this length, one product is as fast as two small products with data movement between them.
 static constexpr int64_t kLargestMatrix = 64;
 
 namespace {

@@ -97,9 +97,9 @@ Parts ComplexEmitter::angle(Parts y, Parts x) {
   Parts u = add(x, timesI(y)), q = add(mul(x, x), mul(y, y));
   Value length = magnitude(q), turn = emit.splatLike(scale, 2 * kPi);
   Value re = emit.sub(atan2(u.im, u.re), emit.scale(atan2(q.im, q.re), 0.5));
-  Value most = emit.splatLike(scale, kPi + kRounding);
-  re = emit.select(emit.compare(Direction::GT, re, most), emit.sub(re, turn), re);
-  re = emit.select(emit.compare(Direction::LT, re, emit.neg(most)), emit.add(re, turn), re);
+  Value maximum = emit.splatLike(scale, kPi + kRounding);
+  re = emit.select(emit.compare(Direction::GT, re, maximum), emit.sub(re, turn), re);
+  re = emit.select(emit.compare(Direction::LT, re, emit.neg(maximum)), emit.add(re, turn), re);
   // If y is i x or -i x, there is no angle.
   Value isPole = emit.compare(Direction::EQ, length, emit.zerosLike(length));
   re = emit.select(isPole, emit.splatLike(re, std::numeric_limits<double>::quiet_NaN()), re);

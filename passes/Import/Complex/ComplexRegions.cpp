@@ -29,8 +29,8 @@ static SmallVector<Value> splitAll(OpBuilder &builder, Location loc, ValueRange 
   return parts;
 }
 
-/// `together` is the number of arguments per operand: their real parts come before their imaginary
-/// ones.
+/// `together` is the number of arguments per operand: the real parts precede the imaginary
+/// parts.
 static void splitArguments(Block &block, Location loc, unsigned together) {
   OpBuilder builder = OpBuilder::atBlockBegin(&block);
   for (unsigned first = 0; first < block.getNumArguments();) {

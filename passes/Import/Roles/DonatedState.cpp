@@ -111,7 +111,7 @@ private:
 } // namespace
 
 /// `params['w']` and `result[1]['w']` are at the same place: the container's name and its position
-/// among the results do not count.
+/// among the results do not matter.
 void StateMatching::findNames() {
   llvm::StringMap<SmallVector<unsigned>> places;
   for (unsigned i = 0; i < function.getNumResults(); ++i) {

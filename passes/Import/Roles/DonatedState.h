@@ -26,7 +26,7 @@ private:
 /// Argument -> result of the state that a step takes and gives back.
 using StatePairs = llvm::MapVector<unsigned, unsigned>;
 
-/// Arguments on which results other than their own depend, also through other state.
+/// Arguments on which other results than their own depend, directly or through other state.
 DenseSet<unsigned> findLiveState(func::FuncOp function, const StatePairs &pairs);
 
 /// Finds the state of a function: arguments donated by `tf.aliasing_output` or `jax.buffer_donor`,
@@ -34,9 +34,9 @@ DenseSet<unsigned> findLiveState(func::FuncOp function, const StatePairs &pairs)
 ///
 /// An alias only says that a result fits into an argument's buffer: JAX takes the first donated
 /// buffer of the same type. If both have names in the program's containers (`params['w']` and
-/// `result[1]['w']`), the names decide. Otherwise the aliases hold, unless another pairing (a
-/// maximum matching that starts from them) has more pairs whose result's update reaches its
-/// argument, and leaves no more state useless: read only by state, or never changed.
+/// `result[1]['w']`), the names decide. Otherwise the aliases are kept, unless another pairing (a
+/// maximum matching that starts from them) has more pairs in which the update reaches the argument,
+/// and no more useless state: read only by state, or never changed.
 StatePairs findDonatedState(func::FuncOp function, const ElementwiseUpdates &updates,
                             ArrayRef<unsigned> alsoState);
 

@@ -93,7 +93,8 @@ void RoleInference::takeOverrides() {
   for (auto &[i, given] : overrides.results)
     results[i] = {given.role, given.name, std::nullopt};
   for (auto [argument, result] : findDonatedState(function, updates, alsoState)) {
-    // Donated, but the user says that the step does not keep it, or gives the result another role.
+    // Donated, but a user's role says that the argument is no state, or gives the result another
+    // role.
     bool isKept = arguments[argument].role.empty() || isState(argument);
     if (!isKept || !results[result].role.empty())
       continue;
@@ -194,7 +195,7 @@ void RoleInference::giveInputRoles() {
 // Names
 //===----------------------------------------------------------------------===//
 
-/// The path of an argument; of state without one that of its result.
+/// The path of an argument. State without a path has that of its result.
 ArgumentPath RoleInference::pathOf(unsigned argument) const {
   ArgumentPath path = pathOfArgument(function, argument);
   auto pair = pairs.find(argument);
@@ -232,7 +233,7 @@ void RoleInference::nameState() {
   }
 }
 
-/// A runner feeds the learning rate and the step number; a scalar's name or type says which one it
+/// A runner feeds the learning rate and the step number; a scalar's name or type tells which one it
 /// is.
 LogicalResult RoleInference::nameScalar(unsigned argument) {
   Port &port = arguments[argument];

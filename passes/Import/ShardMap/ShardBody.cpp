@@ -345,7 +345,7 @@ LogicalResult ShardBody::lift(Operation *op) {
       isa<hlo::BitcastConvertOp, hlo::OptimizationBarrierOp, hlo::CholeskyOp,
           hlo::TriangularSolveOp, hlo::FftOp>(op) ||
       op->getName().getStringRef() == "chlo.top_k")
-    return liftAlike(op, axes);
+    return liftUniform(op, axes);
   if (isa<hlo::DotGeneralOp>(op))
     return liftDot(op, axes);
   if (isa<hlo::ReduceOp, hlo::SortOp, hlo::ReduceWindowOp, hlo::SelectAndScatterOp>(op))

@@ -72,7 +72,7 @@ private:
 
   // Ops without communication.
   LogicalResult liftConstraint(sdy::ShardingConstraintOp op);
-  LogicalResult liftAlike(Operation *op, const Axes &axes);
+  LogicalResult liftUniform(Operation *op, const Axes &axes);
   LogicalResult liftScalarOperands(Operation *op, const Axes &axes);
   LogicalResult liftShape(Operation *op, const Axes &axes);
   LogicalResult liftIndexing(Operation *op, const Axes &axes);

@@ -284,15 +284,15 @@ static bool isUnmovedAlong(ArrayRef<int64_t> sources, int64_t stride, int64_t si
   for (auto [device, source] : llvm::enumerate(sources)) {
     int64_t offset = static_cast<int64_t>(device) / stride % size * stride;
     int64_t first = sources[device - offset];
-    bool staysAtFirst = first < 0 || first / stride % size == 0;
-    if (!staysAtFirst || source != (first < 0 ? -1 : first + offset))
+    bool startsAtFirst = first < 0 || first / stride % size == 0;
+    if (!startsAtFirst || source != (first < 0 ? -1 : first + offset))
       return false;
   }
   return true;
 }
 
-/// The sources as a permutation: positions without a source get one that no position has, their
-/// own if possible. Nothing if a source occurs twice.
+/// The sources as a permutation: positions without a source get an unused source, their own if
+/// possible. nullopt if a source occurs twice.
 static std::optional<Permutation> completePermutation(int64_t dim, ArrayRef<int64_t> sources) {
   auto size = static_cast<int64_t>(sources.size());
   Permutation whole{dim, llvm::to_vector(sources)};

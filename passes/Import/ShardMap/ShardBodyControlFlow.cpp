@@ -179,8 +179,8 @@ LogicalResult ShardBody::liftUnevenTrip(hlo::WhileOp loop, ArrayRef<Lifted> argu
   return success();
 }
 
-/// Ends a loop's body with values for the next trip, and notes along which axes they differ. If
-/// these are more than those of the arguments, the loop is lifted once more.
+/// Ends a loop's body with values for the next trip, and records along which axes they differ. If
+/// these are more than those of the arguments, the loop is lifted again.
 void ShardBody::returnFromTrip(Location loc, ArrayRef<Lifted> nexts, ArrayRef<Lifted> arguments,
                                LoopAxes &found) {
   SmallVector<Value> values;

@@ -25,7 +25,7 @@ static SmallVector<int64_t> shifted(int64_t count, ArrayRef<int64_t> numbers) {
 }
 
 /// Ops whose attributes do not depend on leading dimensions.
-LogicalResult ShardBody::liftAlike(Operation *op, const Axes &axes) {
+LogicalResult ShardBody::liftUniform(Operation *op, const Axes &axes) {
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
     operands.push_back(spread(op->getLoc(), lookup(operand), axes));

@@ -161,9 +161,9 @@ static void saturate(Emitter &emit, hlo::ConvertOp op, IntegerType to) {
     return;
   const unsigned width = to.getWidth();
   const bool isSigned = !to.isUnsigned();
-  const double least = isSigned ? -static_cast<double>(1 << (width - 1)) : 0;
-  const double most = static_cast<double>((1 << (isSigned ? width - 1 : width)) - 1);
-  op.setOperand(emit.clamp(emit.splatLike(x, least), x, emit.splatLike(x, most)));
+  const double minimum = isSigned ? -static_cast<double>(1 << (width - 1)) : 0;
+  const double maximum = static_cast<double>((1 << (isSigned ? width - 1 : width)) - 1);
+  op.setOperand(emit.clamp(emit.splatLike(x, minimum), x, emit.splatLike(x, maximum)));
 }
 
 /// Returns true if the results are among the numbers that the op gets.
@@ -202,8 +202,8 @@ struct ExpandSmallTypes : mlir::st::impl::ExpandSmallTypesBase<ExpandSmallTypes>
 };
 } // namespace
 
-/// For ops that look at single bits: those above a number's own are zero, or, in front of leading
-/// zeros, below it.
+/// Expands ops on single bits. The unused upper bits are zero; to count leading zeros, the number
+/// moves to the top.
 void ExpandSmallTypes::expandBits(Operation *op, Type operand) {
   OpBuilder builder(op);
   Emitter emit(builder, op->getBlock(), op->getLoc());

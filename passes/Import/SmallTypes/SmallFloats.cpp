@@ -13,21 +13,22 @@ struct Format {
   explicit Format(FloatType type)
       : semantics(type.getFloatSemantics()), width(static_cast<int>(type.getWidth())),
         mantissa(static_cast<int>(APFloat::semanticsPrecision(semantics)) - 1),
-        // The smallest number of e8m0 is subnormal in f32, so it is not told from zero here.
-        least(std::max(APFloat::semanticsMinExponent(semantics), 1 - kBias)),
-        most(std::min(static_cast<int>(APFloat::semanticsMaxExponent(semantics)), kBias - 2)),
+        // The smallest number of e8m0 is subnormal in f32, so this code treats it as zero.
+        minExponent(std::max(APFloat::semanticsMinExponent(semantics), 1 - kBias)),
+        maxExponent(
+            std::min(static_cast<int>(APFloat::semanticsMaxExponent(semantics)), kBias - 2)),
         isSigned(APFloat::semanticsHasSignedRepr(semantics)),
         hasNegativeZero(isSigned && APFloat::getZero(semantics, /*Negative=*/true).isNegative()) {}
 
   const llvm::fltSemantics &semantics;
-  int width;       ///< bits
-  int mantissa;    ///< bits, without the leading one
-  int least, most; ///< the exponents of the smallest normal number and of the largest
+  int width;                    ///< bits
+  int mantissa;                 ///< bits, without the leading one
+  int minExponent, maxExponent; ///< exponents of the smallest normal and the largest number
   bool isSigned, hasNegativeZero;
 
   double largest() const { return toDouble(APFloat::getLargest(semantics)); }
-  /// The result of rounding a number beyond the largest one.
-  double beyond() const {
+  /// The result of rounding a number above the largest one.
+  double overflowResult() const {
     if (APFloat::semanticsHasInf(semantics))
       return std::numeric_limits<double>::infinity();
     return APFloat::semanticsHasNaN(semantics) ? std::numeric_limits<double>::quiet_NaN()
@@ -43,7 +44,7 @@ struct Format {
   }
 };
 
-/// Short-hands for the bits of numbers of f32.
+/// Shorthands for operations on the bits of f32 numbers.
 class Bits {
 public:
   explicit Bits(Emitter &emit) : emit(emit), ui32(emit.builder.getIntegerType(32, false)) {}
@@ -74,11 +75,11 @@ Value mlir::st::roundToFloat(Emitter &emit, Value x, FloatType type) {
   const Format format(type);
   Bits bits(emit);
   Value all = bits.of(x), size = emit.abs(x);
-  // The distance of neighbours near x is two to the power `exponent - mantissa`.
+  // The spacing of the type's numbers near x is two to the power `exponent - mantissa`.
   Value exponent =
-      emit.max(bits.right(bits.of(size), kMantissa), bits.like(all, format.least + kBias));
-  // Far beyond the largest number, the distance has no meaning, but must have an inverse.
-  exponent = emit.min(exponent, bits.like(all, format.most + 1 + kBias));
+      emit.max(bits.right(bits.of(size), kMantissa), bits.like(all, format.minExponent + kBias));
+  // Far above the largest number, the spacing has no meaning, but must have an inverse.
+  exponent = emit.min(exponent, bits.like(all, format.maxExponent + 1 + kBias));
   auto powerOf = [&](Value biased) { return bits.number(bits.left(biased, kMantissa)); };
   Value up = powerOf(emit.sub(bits.like(all, 2 * kBias), exponent)), down = powerOf(exponent);
   double step = std::ldexp(1.0, format.mantissa);
@@ -88,7 +89,7 @@ Value mlir::st::roundToFloat(Emitter &emit, Value x, FloatType type) {
     return emit.select(emit.compare(direction, a, emit.splatLike(a, bound)),
                        emit.splatLike(a, value), rounded);
   };
-  rounded = choose(Direction::GT, rounded, format.largest(), format.beyond());
+  rounded = choose(Direction::GT, rounded, format.largest(), format.overflowResult());
   if (format.isSigned) {
     rounded = bits.number(emit.bitOr(bits.of(rounded), bits.mask(all, int64_t{1} << 31)));
     if (!format.hasNegativeZero)
@@ -96,7 +97,7 @@ Value mlir::st::roundToFloat(Emitter &emit, Value x, FloatType type) {
   } else {
     rounded = choose(Direction::LT, x, 0.0, std::numeric_limits<double>::quiet_NaN());
   }
-  // A type without NaN has a zero for it.
+  // A type without NaN gets a zero instead.
   Value isNumber = emit.compare(Direction::EQ, x, x);
   return emit.select(isNumber, rounded,
                      APFloat::semanticsHasNaN(format.semantics) ? x : emit.zerosLike(x));
@@ -127,7 +128,7 @@ Value mlir::st::encodeFloat(Emitter &emit, Value x, FloatType type) {
   const Format format(type);
   Bits bits(emit);
   Value size = emit.abs(x), own = bits.of(size);
-  // A normal number has the upper bits of f32 with another bias, a subnormal one its own multiple.
+  // A normal number has the upper bits of f32 with another bias; a subnormal one is an integer.
   // The exponents of e8m0 are those of f32.
   int bias = 1 - APFloat::semanticsMinExponent(format.semantics);
   bool isExponent = format.mantissa == 0;
@@ -136,9 +137,9 @@ Value mlir::st::encodeFloat(Emitter &emit, Value x, FloatType type) {
   Value code = emit.sub(bits.right(own, kMantissa - format.mantissa),
                         bits.like(own, int64_t{kBias - bias} << format.mantissa));
   if (!isExponent) {
-    Value isNormal =
-        emit.compare(Direction::GE, size, emit.splatLike(size, std::ldexp(1.0, format.least)));
-    Value multiple = emit.scale(size, std::ldexp(1.0, format.mantissa - format.least));
+    Value isNormal = emit.compare(Direction::GE, size,
+                                  emit.splatLike(size, std::ldexp(1.0, format.minExponent)));
+    Value multiple = emit.scale(size, std::ldexp(1.0, format.mantissa - format.minExponent));
     code = emit.select(isNormal, code,
                        emit.convert(emit.min(multiple, emit.splatLike(size, 256)), bits.ui32));
   }

@@ -1,12 +1,12 @@
-// Floats of at most 8 bits, as numbers of f32.
+// Floats of at most 8 bits, as f32 numbers.
 #pragma once
 
 #include "dialects/StableHLO/Utils/Emitter.h"
 
 namespace mlir::st {
 
-/// Rounds to the nearest number of a type; ties go to the even one. A larger number becomes what
-/// the type has instead: infinity, NaN or its largest number.
+/// Rounds to the nearest number of a type; ties go to the even one. A larger number becomes
+/// infinity, NaN or the largest number, whichever the type has.
 Value roundToFloat(Emitter &emit, Value x, FloatType type);
 
 /// The numbers of a type with these bits, ui8 each.

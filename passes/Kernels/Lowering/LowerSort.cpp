@@ -20,7 +20,7 @@ public:
 private:
   Emitter &emit;
   Region &comparator;
-  int64_t count;             ///< elements to sort; padding follows them and must stay behind
+  int64_t count;             ///< elements to sort; padding follows them and must stay last
   SmallVector<Value> values; ///< the tensors, then the original position of each element
 
   Value precedes(ValueRange a, ValueRange b);
@@ -29,7 +29,7 @@ private:
 } // namespace
 
 /// Returns where elements a precede elements b, given their original positions: equal elements keep
-/// their order, and padding stays behind the `count` elements.
+/// their order, and padding stays after the `count` elements.
 Value Network::precedes(ValueRange a, ValueRange b) {
   SmallVector<Value> forward, backward;
   for (auto [x, y] : llvm::zip_equal(a.drop_back(), b.drop_back())) {

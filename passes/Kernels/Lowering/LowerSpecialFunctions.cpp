@@ -57,7 +57,7 @@ private:
   Value nan(Value x) { return like(x, kNan); }
   Value zetaOfPositive(Value s, Value q);
   /// x minus the nearest integer, on which functions of period 1 and their poles are exact.
-  Value withoutWhole(Value x) { return emit.sub(x, floor(emit.offset(x, 0.5))); }
+  Value fractionalPart(Value x) { return emit.sub(x, floor(emit.offset(x, 0.5))); }
 };
 } // namespace
 
@@ -83,7 +83,7 @@ Value Functions::logGamma(Value x) {
   // The function is exactly zero at 1 and 2.
   Value isRoot = emit.bitOr(compare(Direction::EQ, z, 1), compare(Direction::EQ, z, 2));
   result = emit.select(isRoot, emit.zerosLike(result), result);
-  Value sine = emit.abs(emit.sine(emit.scale(withoutWhole(x), kPi)));
+  Value sine = emit.abs(emit.sine(emit.scale(fractionalPart(x), kPi)));
   Value reflected = emit.sub(emit.sub(like(x, kLogPi), emit.log(sine)), result);
   result = emit.select(isReflected, reflected, result);
   Value isInfinite = emit.bitOr(compare(Direction::EQ, emit.abs(x), kInfinity),
@@ -106,7 +106,7 @@ Value Functions::digamma(Value x) {
   Value rest = emit.add(emit.scale(inverse, 0.5), emit.mul(square, polynomial(square, series)));
   Value result = emit.sub(emit.log(far), rest);
   result = emit.sub(result, emit.select(isNear, steps, emit.zerosLike(steps)));
-  Value part = withoutWhole(x), angle = emit.scale(part, kPi);
+  Value part = fractionalPart(x), angle = emit.scale(part, kPi);
   Value cotangent = emit.div(emit.cosine(angle), emit.sine(angle));
   Value reflected = emit.sub(result, emit.scale(cotangent, kPi));
   Value isPole = compare(Direction::EQ, part, 0);

@@ -65,7 +65,7 @@ static Replacement lower(Emitter &emit, Operation *op) {
 }
 
 void LowerTensorOps::runOnOperation() {
-  // The result of a lowering may need lowering in turn; no op lowers to its own form.
+  // The result of a lowering may itself need lowering; no op lowers to its own form.
   bool changed = true;
   while (changed) {
     changed = false;

@@ -195,7 +195,7 @@ void ForwardTask::findAttention() {
                  isOfSameBlock(producer, &op);
         }))
       attention.insert(&op);
-  // Operands of a product of activations lead to it as well, but follow none.
+  // Operands of a product of activations lead to it as well, but follow no such product.
   for (Operation &op : llvm::reverse(body)) {
     if (op.getNumResults() == 0 || isActivation(op.getResult(0)) || !isRepeatable(&op) ||
         statistics.contains(&op))

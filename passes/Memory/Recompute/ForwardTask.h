@@ -30,8 +30,8 @@ public:
   TaskOp getTask() const { return task; }
   /// The blocks of the task's ops (`st.block`), ascending.
   ArrayRef<int64_t> getBlocks() const { return blocks; }
-  /// The block of an op: its own, else that of its operands or, if these are storage, of its first
-  /// user. A gather belongs to the block that uses it. `op` must have a result.
+  /// The block of an op: the op's own block, else that of its operands or, if these are storage, of
+  /// its first user. A gather belongs to the block that uses it. `op` must have a result.
   int64_t getBlock(Operation *op) const { return blockOf.lookup(op); }
   bool isActivation(Value value) const { return sources->isActivation(value); }
   /// Returns true if a later block reads a value.
@@ -43,15 +43,15 @@ public:
   }
 
   /// Returns true if an op can be recomputed. Storage reads and receives cannot; loops are not,
-  /// because their stacked values are as large again.
+  /// because that would stack the same values again.
   static bool isRepeatable(Operation *op);
   /// Returns true for matrix products and communication.
   static bool isExpensive(Operation *op);
   /// Returns true if an op belongs to the core of attention: the ops from one product of two
   /// activations to the next without another product in between, including the first product, and
-  /// what only they need of the batch (masks, random bits).
+  /// the batch values that only they need (masks, random bits).
   bool isAttention(Operation *op) const { return attention.contains(op); }
-  /// Returns true if an op reduces rows to so little that keeping the result is better.
+  /// Returns true if an op reduces rows to so few values that keeping the result is better.
   bool isStatistic(Operation *op) const { return statistics.contains(op); }
   /// Returns true if an op gathers an activation, or only changes the shape or type of a gathered
   /// one.

@@ -31,20 +31,20 @@ void MinimumCut::markSink(unsigned node) { connect(outOf(node), kSink, kUncuttab
 /// Augments the flow along a shortest path with remaining capacity; returns false if there is none.
 bool MinimumCut::augment() {
   constexpr unsigned none = std::numeric_limits<unsigned>::max();
-  std::vector<std::pair<unsigned, unsigned>> cameBy(edges.size(), {none, 0});
+  std::vector<std::pair<unsigned, unsigned>> predecessor(edges.size(), {none, 0});
   SmallVector<unsigned> queue = {kSource};
-  cameBy[kSource] = {kSource, 0};
-  for (size_t next = 0; next < queue.size() && cameBy[kSink].first == none; ++next)
+  predecessor[kSource] = {kSource, 0};
+  for (size_t next = 0; next < queue.size() && predecessor[kSink].first == none; ++next)
     for (auto [i, edge] : llvm::enumerate(edges[queue[next]]))
-      if (edge.capacity > 0 && cameBy[edge.to].first == none) {
-        cameBy[edge.to] = {queue[next], static_cast<unsigned>(i)};
+      if (edge.capacity > 0 && predecessor[edge.to].first == none) {
+        predecessor[edge.to] = {queue[next], static_cast<unsigned>(i)};
         queue.push_back(edge.to);
       }
-  if (cameBy[kSink].first == none)
+  if (predecessor[kSink].first == none)
     return false;
   auto walk = [&](auto visit) {
-    for (unsigned at = kSink; at != kSource; at = cameBy[at].first)
-      visit(edges[cameBy[at].first][cameBy[at].second]);
+    for (unsigned at = kSink; at != kSource; at = predecessor[at].first)
+      visit(edges[predecessor[at].first][predecessor[at].second]);
   };
   int64_t flow = kUncuttable;
   walk([&](Edge &edge) { flow = std::min(flow, edge.capacity); });

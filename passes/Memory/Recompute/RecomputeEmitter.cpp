@@ -145,7 +145,8 @@ static LogicalResult isSameReading(Value a, Value b) {
 }
 
 /// The backward task may compute the same values from the inputs of a recomputed block, such as
-/// reciprocals of row sums. Shares them, so that loops over the same rows have them in common.
+/// reciprocals of row sums. Creates each such value once, so that loops over the same rows can
+/// fuse.
 void RecomputeEmitter::shareReadings(Block &block) {
   DenseMap<Attribute, SmallVector<Operation *>> known; // by the mark of their block
   for (Operation &op : llvm::make_early_inc_range(block)) {

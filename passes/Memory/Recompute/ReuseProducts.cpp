@@ -96,8 +96,8 @@ std::optional<llvm::SetVector<Value>> StageStash::findSources(Value value,
   for (Value source : sources)
     read += getNumBytes(source.getType());
   // Products write their results anyway; another tensor must be smaller than this one.
-  const int64_t most = llvm::any_of(sources, isWrittenByProduct) ? bytes : bytes / 2;
-  if (read > most + bytes / kSmallPart)
+  const int64_t maximum = llvm::any_of(sources, isWrittenByProduct) ? bytes : bytes / 2;
+  if (read > maximum + bytes / kSmallPart)
     return std::nullopt;
   return sources;
 }

@@ -44,7 +44,7 @@ public:
   /// values that may not be recomputed and those that the backward tasks read.
   StashChoice choose(const DenseMap<int64_t, RecomputeLevel> &levels) const;
 
-  /// Drops values that follow element by element from product results, from values rounded to 16
+  /// Drops values that are computed elementwise from product results, from values rounded to 16
   /// bits before f32 ops, from kept values, or from values at most a sixteenth as large, and keeps
   /// those sources: this saves a write to memory, or half of one. Only for values that backward
   /// tasks use outside products, where reading the sources costs no more than reading the value

@@ -53,7 +53,7 @@ private:
   static ShardingAttr splitTokens(ShardingAttr seed, ArrayAttr parts);
   SequenceSharing sequenceSharing(const MeshAxes &axes) const;
   int64_t tokensOfDevice(BlockArgument argument) const;
-  void dealTokens(const MeshAxes &axes);
+  void distributeTokens(const MeshAxes &axes);
   LogicalResult constrainContext(const MeshAxes &axes);
   InFlightDiagnostic sequenceError();
   LogicalResult checkSequence();
@@ -123,7 +123,7 @@ void SeedPlacement::seedParameters(const ParameterSeeds &given, const MeshAxes &
     for (auto &[parameter, sharding] : given)
       flow->give(parameter, sharding);
     flow->run();
-    for (BlockArgument parameter : flow->tooSmallToCut())
+    for (BlockArgument parameter : flow->tooSmallToSplit())
       noteReplicated(parameter);
   }
   for (BlockArgument argument : function.getArguments()) {
@@ -243,7 +243,7 @@ int64_t SeedPlacement::tokensOfDevice(BlockArgument argument) const {
 /// Under a causal mask, late tokens have more keys than early ones. If devices send keys, each one
 /// gets every n-th token, so that all have the same work. Shards that split these tokens further
 /// must divide them; contiguous tokens are padded.
-void SeedPlacement::dealTokens(const MeshAxes &axes) {
+void SeedPlacement::distributeTokens(const MeshAxes &axes) {
   if (config.contextCount == 1)
     return;
   SharedAttention found = findSharedAttention(function, axes, sequenceSharing(axes));
@@ -286,7 +286,7 @@ void SeedPlacement::seedByRole(const ParameterSeeds &given, const MeshAxes &axes
   }
   // The flow through the layers starts at the batch.
   signature.write();
-  dealTokens(axes);
+  distributeTokens(axes);
   seedParameters(given, axes);
   for (BlockArgument argument : function.getArguments()) {
     auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr);

@@ -9,13 +9,13 @@ namespace mlir::st {
 /// Prints a remark if attention gathers heads, because shards do not divide them.
 void remarkHeads(ModuleOp module, const ParallelConfig &config);
 
-/// Returns true if a batch argument has a second dimension, that of tokens. A matrix of floats, such
-/// as the probabilities of a row's labels, has none if the batch has matrices of integers and they
+/// Returns true if a batch argument has a second dimension, that of tokens. A float matrix, such as
+/// the probabilities of a row's labels, has no token dimension if the integer matrices of the batch
 /// have another number of columns.
 bool hasTokenDim(BlockArgument argument);
 
-/// Fails, with a diagnostic, if the batch is too small for the config, if its sequences do not
-/// divide, or if the program's own mesh contradicts it.
+/// Fails, with a diagnostic, if the batch is too small for the config, if its sequences cannot be
+/// split evenly, or if the program's own mesh contradicts it.
 LogicalResult checkConfig(func::FuncOp function, const ParallelConfig &config);
 
 } // namespace mlir::st

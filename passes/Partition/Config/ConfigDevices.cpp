@@ -121,7 +121,7 @@ LogicalResult ConfigParser::readStage(const llvm::json::Object &mapping, int64_t
   if (devices.size() != config.devices[0].size())
     return error(key) << key << " has " << shards->size()
                       << " shards, but device_mapping.stage_0 has " << config.shardCount()
-                      << "; expected as many in every stage";
+                      << "; expected the same number in every stage";
   return success();
 }
 
@@ -149,17 +149,17 @@ LogicalResult ConfigParser::numberDevices(const llvm::json::Object &object) {
                                     stages = readCount(object, "stage_cnt");
   if (failed(shards) || failed(stages))
     return failure();
-  constexpr int64_t most = 1 << 20;
+  constexpr int64_t maximum = 1 << 20;
   int64_t perReplica, perStage, all;
   if (llvm::MulOverflow(shards->value_or(1), config.contextCount, perReplica) ||
       llvm::MulOverflow(perReplica, config.dataCount, perStage) ||
-      llvm::MulOverflow(perStage, stages->value_or(1), all) || all > most) {
+      llvm::MulOverflow(perStage, stages->value_or(1), all) || all > maximum) {
     InFlightDiagnostic fault = error("data");
     fault << "data is " << config.dataCount << ", ";
     if (config.contextCount > 1)
       fault << "context " << config.contextCount << ", ";
     return fault << "sharding_size " << shards->value_or(1) << " and stage_cnt "
-                 << stages->value_or(1) << "; expected at most " << most << " devices in all";
+                 << stages->value_or(1) << "; expected at most " << maximum << " devices in all";
   }
   config.isNumbered = true;
   config.devices.assign(stages->value_or(1), SmallVector<int64_t>(perStage));

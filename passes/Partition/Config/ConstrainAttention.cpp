@@ -1,8 +1,8 @@
 // A sequence that devices share is split in every tensor along its positions, by propagation. Only
 // the products between positions need a decision: scores multiply queries with keys, and the
 // context multiplies probabilities with values. Both operands have the axis, in different
-// dimensions, and one of them must move. The constraints of this file say which, and where: keys
-// and values move before they are repeated for the heads of a group.
+// dimensions, and one of them must move. The constraints of this file determine which, and where:
+// keys and values move before they are repeated for the heads of a group.
 
 #include "passes/Partition/Config/ConstrainAttention.h"
 #include "dialects/St/IR/ShardingUtils.h"
@@ -137,7 +137,7 @@ void AttentionConstraints::visit(Operation *op) {
     flowThrough(op, rule, *flow);
   for (OpOperand &operand : op->getOpOperands())
     if (std::optional<int64_t> factor = factorOf(operand, rule, positions))
-      found.windows += rule.factors[*factor].leastPart > 0 ? 1 : 0;
+      found.windows += rule.factors[*factor].minPartSize > 0 ? 1 : 0;
   if (auto dot = dyn_cast<DotGeneralOp>(op))
     visitProduct(dot, rule);
 }
@@ -253,7 +253,7 @@ void AttentionConstraints::moveBack(Value value, const TensorSharding &sharding,
 // Products
 //===----------------------------------------------------------------------===//
 
-/// The last batching factor, if the axis fits on it beside the shards.
+/// The last batching factor, if it can be split over the axis in addition to the shards.
 std::optional<int64_t> AttentionConstraints::findHeads(const ShardingRule &rule) {
   std::optional<int64_t> last;
   for (ArrayRef<int64_t> dim : rule.operands[0])
@@ -281,8 +281,8 @@ double AttentionConstraints::costOfMove(const ShardedValue &source) const {
 }
 
 /// Keys and values are gathered in the forward and in the backward pass, and their gradients are
-/// scattered: propagation adds up those of repeated ones before. Queries, keys, values and results,
-/// and the gradients of the four, are exchanged once each.
+/// scattered: propagation first adds up those of repeated keys and values. Queries, keys, values
+/// and results, and the gradients of the four, are exchanged once each.
 bool AttentionConstraints::sendsHeads(OpOperand &queries, OpOperand &keys, const ShardingRule &rule,
                                       int64_t toHeads) {
   if (exchange != AttentionExchange::Cheapest)

@@ -18,19 +18,20 @@ struct SharedAttention {
   int64_t ordered = 0;
   /// Ops of the forward pass whose windows along the positions overlap.
   int64_t windows = 0;
-  /// The sizes of heads over which the axis does not fit, of products that should have had them.
+  /// The numbers of heads that the axis does not divide, for products that were to split heads over
+  /// it.
   SmallVector<int64_t> tooFewHeads;
 };
 
-/// How devices share the sequences of a function: along `axis`, beside `shards` parts into which
-/// the heads may already be split.
+/// How devices share the sequences of a function: along `axis`, in addition to `shards` parts into
+/// which the heads may already be split.
 struct SequenceSharing {
   Axis axis;
   int64_t shards;
   AttentionExchange exchange;
 };
 
-/// Returns what constrainAttention would choose, for any order of the tokens.
+/// Returns the choice that constrainAttention would make, for any order of the tokens.
 SharedAttention findSharedAttention(func::FuncOp function, const MeshAxes &axes,
                                     const SequenceSharing &sharing);
 

@@ -7,8 +7,8 @@ namespace mlir::st {
 
 constexpr StringLiteral kExpertAxis = "expert";
 
-/// Checks that the axis "expert", if the mesh has it, splits something: the experts of a model that
-/// has some, or what a rule says. Otherwise it would be `data` under another name.
+/// Checks that the axis "expert", if the mesh has it, splits something: the experts of the model,
+/// or a parameter that a rule names. Otherwise it would be `data` under another name.
 LogicalResult checkExperts(func::FuncOp function, const ParallelConfig &config,
                            const ParameterSeeds &rules, const MeshAxes &axes);
 

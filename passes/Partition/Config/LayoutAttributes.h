@@ -16,7 +16,7 @@ LogicalResult applyPrecision(ModuleOp module, const ParallelConfig &config);
 
 /// Creates the mesh, or completes the program's own, and records stages, devices, schedule and
 /// buckets on the module. An empty `schedule` means the file's, or the default of its mode. Fails,
-/// with a diagnostic, if the file's numbers do not fit each other.
+/// with a diagnostic, if the file's numbers are inconsistent.
 LogicalResult setLayoutAttributes(func::FuncOp function, const ParallelConfig &config,
                                   StringRef schedule);
 

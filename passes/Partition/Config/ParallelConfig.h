@@ -49,7 +49,7 @@ struct ParallelConfig {
   /// What replicas shard, as in ZeRO: nothing (0), the optimizer state (1), the accumulated
   /// gradients as well (2), the parameters as well (3).
   int64_t zero = 0;
-  /// The most bytes of tensors that one collective combines; none: the default.
+  /// The maximum number of tensor bytes that one collective combines; none: the default.
   std::optional<int64_t> bucketBytes;
   /// The name of a ScheduleKind, or empty for the mode's own; "listed" with an order for each
   /// group.

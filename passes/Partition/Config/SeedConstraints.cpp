@@ -95,8 +95,8 @@ void mlir::st::gatherParameters(func::FuncOp function, const Updates &updates, c
 // Gradients
 //===----------------------------------------------------------------------===//
 
-/// The gradients. A sum of several (a weight that is used twice) counts as one, unless they come
-/// from several stages: values sent between stages are accumulated before.
+/// The gradients. A sum of several (a weight that is used twice) counts as one gradient, unless
+/// they come from several stages: values sent between stages are accumulated first.
 static llvm::MapVector<Value, BlockArgument> joinSums(func::FuncOp function,
                                                       const Updates &updates) {
   llvm::MapVector<Value, BlockArgument> joined = updates.gradients;

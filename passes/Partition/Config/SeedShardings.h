@@ -20,8 +20,9 @@ std::optional<int64_t> shardedDimension(BlockArgument parameter, int64_t shardin
 /// Returns true for a parameter whose rows are equal parts of the model, such as experts.
 bool hasNamedRows(BlockArgument parameter);
 
-/// The dimensions of a parameter that can be sharded, at the start of a trace: all, but -1 for a
-/// first dimension that numbers parts of the model, and for all those of an unsharded one.
+/// The dimensions of a parameter that can be sharded, at the start of a trace: all of them, with -1
+/// for a first dimension that numbers parts of the model, and for every dimension of an unsharded
+/// parameter.
 SmallVector<int64_t> tracedDims(BlockArgument parameter);
 
 /// Returns true if a use reads complete rows of a parameter whose rows are parts of the model: the

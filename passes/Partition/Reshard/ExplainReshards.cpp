@@ -142,12 +142,12 @@ SmallVector<std::string, 2> Explainer::annotationsOf(Axis axis, ArrayRef<Value> 
                                                      Operation *besides) {
   SmallVector<std::string, 2> found;
   // Covers a program's layer around the value and the next one.
-  constexpr size_t mostVisited = 256;
+  constexpr size_t maxVisited = 256;
   std::queue<Value> queue;
   DenseSet<Value> known;
   auto visit = [&](Value value) {
     if (isa<RankedTensorType>(value.getType()) && uses(axes.read(value), axis) &&
-        known.size() < mostVisited && known.insert(value).second)
+        known.size() < maxVisited && known.insert(value).second)
       queue.push(value);
   };
   llvm::for_each(start, visit);
@@ -199,7 +199,7 @@ static void addOnce(std::vector<std::string> &list, std::string text) {
     list.push_back(std::move(text));
 }
 
-/// Values summed over the micro-batches that do not vary along them, but lead to values that do.
+/// Sums over the micro-batches from which values that vary along them are computed.
 void Explainer::findStatistics() {
   DenseSet<Operation *> summed, looped;
   auto isSummed = [&](Operation &op) {

@@ -25,8 +25,9 @@ namespace {
 /// Reconciles the shardings of one function.
 class ReshardInserter {
 public:
-  ReshardInserter(func::FuncOp function, const MeshAxes &axes, int64_t leastPart)
-      : function(function), axes(axes), leastPart(leastPart), builder(function.getContext()) {}
+  ReshardInserter(func::FuncOp function, const MeshAxes &axes, int64_t minPartBytes)
+      : function(function), axes(axes), minPartBytes(minPartBytes), builder(function.getContext()) {
+  }
 
   LogicalResult run();
   /// Call before run(); finds the gradients for setReduceType().
@@ -59,7 +60,7 @@ private:
   func::FuncOp function;
   const MeshAxes &axes;
   /// The smallest part, in bytes, in which values are sent between stages.
-  int64_t leastPart;
+  int64_t minPartBytes;
   OpBuilder builder;
   /// The reshards of each value so far.
   DenseMap<Value, SmallVector<Value, 1>> reshards;
@@ -257,7 +258,7 @@ TensorSharding ReshardInserter::scattered(TensorSharding sharding, RankedTensorT
     int64_t bytes = elementBytes(type);
     for (int64_t size : local)
       bytes *= size;
-    if (bytes / axes.size(axis) < leastPart)
+    if (bytes / axes.size(axis) < minPartBytes)
       continue;
     for (auto [dim, size] : llvm::enumerate(type.getShape())) {
       int64_t outer = 1;
@@ -396,7 +397,7 @@ struct InsertReshards : mlir::st::impl::InsertReshardsBase<InsertReshards> {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
-      ReshardInserter inserter(function, axes, leastPart);
+      ReshardInserter inserter(function, axes, minPartBytes);
       Type reduceType = getReduceType();
       if (reduceType)
         inserter.findGradients();

@@ -211,10 +211,10 @@ void StageRewriter::correctShardings() {
     }
     if (lost.empty())
       continue;
-    SmallVector<Operation *, 1> alike = {&op};
+    SmallVector<Operation *, 1> sameOps = {&op};
     if (auto it = copies.find(&op); it != copies.end())
-      alike = copyLists[it->second];
-    for (Operation *copy : alike) {
+      sameOps = copyLists[it->second];
+    for (Operation *copy : sameOps) {
       TensorSharding sharding = axes.read(copy->getResult(0));
       for (Axis axis : lost)
         sharding.dropUnreduced(axis);
@@ -257,7 +257,7 @@ struct AssignStages : mlir::st::impl::AssignStagesBase<AssignStages> {
     constexpr int64_t largest = 1 << 20; // as in a parallel config
     if (!function || function.isExternal() || !function.getBody().hasOneBlock() || !stages ||
         stages.getInt() < 1 || stages.getInt() > largest) {
-      emitError(module.getLoc()) << "expected @main of one block and st.stages from 1 to "
+      emitError(module.getLoc()) << "expected @main with one block and st.stages from 1 to "
                                  << largest;
       return signalPassFailure();
     }

@@ -115,9 +115,9 @@ static bool isProduct(Operation *op) {
   return isa<stablehlo::DotGeneralOp, stablehlo::ConvolutionOp, stablehlo::GatherOp>(op);
 }
 
-std::optional<int64_t> LayerFlow::dimensionToCut(OpOperand &use, const Trace &trace,
-                                                 const ShardingRule &rule, const Splits *met,
-                                                 int64_t metFactor) const {
+std::optional<int64_t> LayerFlow::dimensionToSplit(OpOperand &use, const Trace &trace,
+                                                   const ShardingRule &rule, const Splits *met,
+                                                   int64_t metFactor) const {
   const TensorFactors &tensor = rule.operands[use.getOperandNumber()];
   bool isWeight = isProduct(use.getOwner()) && trace.dims.size() > 1;
   bool isTable = isa<stablehlo::GatherOp>(use.getOwner()) && use.getOperandNumber() == 0;
@@ -159,7 +159,7 @@ void LayerFlow::decide(OpOperand &use, const ShardingRule &rule) {
     }
   TensorSharding seed(trace.dims.size()),
       here(cast<RankedTensorType>(use.get().getType()).getRank());
-  if (std::optional<int64_t> dim = dimensionToCut(use, trace, rule, met, metFactor)) {
+  if (std::optional<int64_t> dim = dimensionToSplit(use, trace, rule, met, metFactor)) {
     const TensorFactors &tensor = rule.operands[use.getOperandNumber()];
     Splits splits = met ? splitAt(axis, axes.size(axis), *outerOf(*met, axis))
                         : splitOf(use, rule, tensor[trace.dims[*dim]][0]);
@@ -199,9 +199,9 @@ void LayerFlow::noteSum(Operation *op, const ShardingRule &rule) {
   }
 }
 
-/// Returns true if an op combines activations of one shape, some of them not split: a residual
-/// connection, in which features do not stay split.
-bool LayerFlow::meetsWhole(Operation *op) const {
+/// Returns true if an op combines split and unsplit activations of one shape: a residual
+/// connection, whose features do not stay split.
+bool LayerFlow::meetsUnsharded(Operation *op) const {
   int64_t split = 0, all = 0;
   for (Value operand : op->getOperands())
     if (operand.getType() == op->getResult(0).getType() && activations.contains(operand)) {
@@ -230,7 +230,7 @@ void LayerFlow::visit(Operation *op) {
       dim = followDimension(dim, rule);
     traces[op->getResult(0)] = std::move(trace);
   }
-  if (!isPointwise(rule) || !meetsWhole(op))
+  if (!isPointwise(rule) || !meetsUnsharded(op))
     flowThrough(op, rule, features, fits);
   flowThrough(op, rule, rows, fitsDevices);
   noteSum(op, rule);

@@ -40,7 +40,7 @@ public:
   TensorSharding seedOf(BlockArgument parameter) const;
   /// Parameters that are replicated because the dimension to split has fewer elements than the axis
   /// has positions.
-  ArrayRef<BlockArgument> tooSmallToCut() const { return tooSmall; }
+  ArrayRef<BlockArgument> tooSmallToSplit() const { return tooSmall; }
 
   /// The products and lookups that leave partial sums over the axis (a sum of several counts as
   /// one), with the sharding of their rows: the batch as in the arguments, and the sequence, the
@@ -63,12 +63,12 @@ private:
   void flowThrough(Operation *op, const ShardingRule &rule, Flow &flow, Fits fitsResult) const;
   void visit(Operation *op);
   void decide(OpOperand &use, const ShardingRule &rule);
-  std::optional<int64_t> dimensionToCut(OpOperand &use, const Trace &trace,
-                                        const ShardingRule &rule, const Splits *met,
-                                        int64_t metFactor) const;
+  std::optional<int64_t> dimensionToSplit(OpOperand &use, const Trace &trace,
+                                          const ShardingRule &rule, const Splits *met,
+                                          int64_t metFactor) const;
   bool leavesSum(Operation *op, const ShardingRule &rule) const;
   void noteSum(Operation *op, const ShardingRule &rule);
-  bool meetsWhole(Operation *op) const;
+  bool meetsUnsharded(Operation *op) const;
 
   Splits splitOf(OpOperand &use, const ShardingRule &rule, int64_t factor) const;
 

@@ -17,8 +17,8 @@ SmallVector<int64_t> mlir::st::splitEvenly(ArrayRef<double> costs, int64_t parts
   int64_t count = costs.size();
   parts = std::min(parts, count);
   SmallVector<double> sums(count + 1, 0), cuts(count + 1, 0);
-  // Sums and squares of integers are exact, so that splits into equal runs compare equal in
-  // whatever order the runs are.
+  // Sums and squares of integers are exact, so that splits into equal runs compare equal for any
+  // order of the runs.
   constexpr double units = 1 << 26; // the square of all of them is below 2^53
   const double all = std::accumulate(costs.begin(), costs.end(), 0.0),
                unit = all > 0 ? all / units : 1;
@@ -45,14 +45,14 @@ SmallVector<int64_t> mlir::st::splitEvenly(ArrayRef<double> costs, int64_t parts
   search([&](Total others, int64_t j, int64_t i) -> Total {
     return {std::max(others[0], sums[i] - sums[j]), 0, 0};
   });
-  // Among nearly even splits, choose the one that sends least, of these the most even one, and of
-  // these the one whose first runs are short: the first stages end last, and hold the most
+  // Among nearly even splits, choose the one that sends the fewest bytes; ties go to the most even
+  // split, then to the one whose first runs are short: the first stages end last, and hold the most
   // micro-batches.
   constexpr double slack = 1.05;
-  double most = slack * best[parts][count][0];
+  double maximum = slack * best[parts][count][0];
   search([&](Total others, int64_t j, int64_t i) -> Total {
     double cost = sums[i] - sums[j];
-    if (cost > most)
+    if (cost > maximum)
       return {infinity, infinity, infinity};
     return {others[0] + cuts[j], others[1] + cost * cost, others[2] + sums[j]};
   });
@@ -66,8 +66,8 @@ SmallVector<int64_t> mlir::st::splitEvenly(ArrayRef<double> costs, int64_t parts
 }
 
 /// For each piece, the bytes of values that cross a split before it.
-static SmallVector<double> bytesOfCuts(ArrayRef<Operation *> ops, ArrayRef<int64_t> pieceOf,
-                                       int64_t count) {
+static SmallVector<double> boundaryBytes(ArrayRef<Operation *> ops, ArrayRef<int64_t> pieceOf,
+                                         int64_t count) {
   DenseMap<Operation *, int64_t> pieces;
   for (auto [op, piece] : llvm::zip_equal(ops, pieceOf))
     pieces[op] = piece;
@@ -95,15 +95,16 @@ static SmallVector<double> bytesOfCuts(ArrayRef<Operation *> ops, ArrayRef<int64
 
 /// If there are too many ops to try all splits, groups ops into runs that stay together: between
 /// the best splits of equally long stretches.
-static SmallVector<int64_t> joinOps(ArrayRef<Operation *> ops, int64_t most) {
+static SmallVector<int64_t> joinOps(ArrayRef<Operation *> ops, int64_t maximum) {
   auto count = static_cast<int64_t>(ops.size());
   auto all = llvm::to_vector(llvm::seq<int64_t>(0, count));
-  if (count <= most)
+  if (count <= maximum)
     return all;
-  SmallVector<double> cuts = bytesOfCuts(ops, all, count);
+  SmallVector<double> cuts = boundaryBytes(ops, all, count);
   SmallVector<int64_t> runOf(count, 0);
-  for (int64_t piece = 1; piece < most; ++piece) {
-    auto from = cuts.begin() + piece * count / most, to = cuts.begin() + (piece + 1) * count / most;
+  for (int64_t piece = 1; piece < maximum; ++piece) {
+    auto from = cuts.begin() + piece * count / maximum,
+         to = cuts.begin() + (piece + 1) * count / maximum;
     runOf[std::min_element(from, to) - cuts.begin()] = 1;
   }
   for (int64_t i = 1; i < count; ++i)
@@ -164,24 +165,24 @@ static double timeOf(Operation *op, const MeshAxes &axes) {
 
 SmallVector<int64_t> mlir::st::splitIntoStages(ArrayRef<Operation *> forward, int64_t stages,
                                                const MeshAxes &axes) {
-  constexpr int64_t mostRuns = 500;
+  constexpr int64_t maxRuns = 500;
   auto countOf = [](ArrayRef<int64_t> pieces) {
     return pieces.empty() ? 0 : *std::max_element(pieces.begin(), pieces.end()) + 1;
   };
   SmallVector<int64_t> pieceOf = piecesOfBlocks(forward);
   // An op without elements to compute counts like one on a scalar.
-  double least = 0;
+  double minimum = 0;
   if (countOf(pieceOf) < stages) {
-    pieceOf = joinOps(forward, std::max(mostRuns, stages));
+    pieceOf = joinOps(forward, std::max(maxRuns, stages));
     ::st::proto::OpWork number;
     number.set_flops(1);
-    least = axes.costs().op(number).device;
+    minimum = axes.costs().op(number).device;
   }
   int64_t count = countOf(pieceOf);
   SmallVector<double> costs(count, 0);
   for (auto [op, piece] : llvm::zip_equal(forward, pieceOf))
-    costs[piece] += timeOf(op, axes) + least;
-  SmallVector<int64_t> runs = splitEvenly(costs, stages, bytesOfCuts(forward, pieceOf, count));
+    costs[piece] += timeOf(op, axes) + minimum;
+  SmallVector<int64_t> runs = splitEvenly(costs, stages, boundaryBytes(forward, pieceOf, count));
   SmallVector<int64_t> result;
   for (int64_t piece : pieceOf)
     result.push_back(runs[piece]);

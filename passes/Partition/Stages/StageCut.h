@@ -6,9 +6,9 @@
 namespace mlir::st {
 
 /// Splits consecutive costs into `parts` runs; returns the run of each. The most expensive run is
-/// within a twentieth of the optimum. Among such splits the sum of `before[i]` (the bytes sent if
-/// there is a split before i, if given) is least, of these the runs are most even, and of these the
-/// first runs are shortest. If there are at least as many costs as parts, no run is empty.
+/// within a twentieth of the optimum. Among such splits it minimises the sum of `before[i]`, if
+/// given (the bytes sent if there is a split before i). Ties go to the most even runs, then to the
+/// shortest first runs. If there are at least as many costs as parts, no run is empty.
 SmallVector<int64_t> splitEvenly(ArrayRef<double> costs, int64_t parts,
                                  ArrayRef<double> before = {});
 

@@ -22,7 +22,7 @@ struct PJRT_AsyncHostToDeviceTransferManager;
 struct PJRT_ExecuteContext;
 struct PJRT_Error;
 struct PJRT_Memory;
-/// Bytes that the plugin owns until the caller calls the deleter beside them.
+/// Bytes that the plugin owns until the caller calls their deleter.
 struct PJRT_Serialized;
 struct PJRT_Device_Attributes;
 struct PJRT_Layouts_MemoryLayout;

@@ -38,7 +38,7 @@ absl::Status createEvent(PJRT_Event_Create_Args &args) {
 
 absl::Status setEvent(PJRT_Event_Set_Args &args) {
   if (args.event->completion.isReady())
-    return absl::FailedPreconditionError("the event is set already");
+    return absl::FailedPreconditionError("the event is already set");
   args.event->completion.set(
       statusOf(args.error_code, args.error_message, args.error_message_size));
   return absl::OkStatus();

@@ -74,7 +74,7 @@ HostRun::runCallback(const proto::PluginCallback &callback, const std::vector<By
   for (const Bytes &input : inputs)
     from.push_back(input->data());
   for (const proto::PluginPort &port : callback.results()) {
-    ST_ASSIGN_OR_RETURN(Bytes bytes, Storage::create(device, wholeType(port).numBytes()));
+    ST_ASSIGN_OR_RETURN(Bytes bytes, Storage::create(device, fullType(port).numBytes()));
     to.push_back(bytes->data());
     results.push_back(std::move(bytes));
   }

@@ -24,7 +24,7 @@ static ArrayType arrayType(const proto::PluginPort &port) {
   type.minorToMajor.assign(port.minor_to_major().begin(), port.minor_to_major().end());
   return type;
 }
-ArrayType wholeType(const proto::PluginPort &port) { return typeOf(port, port.dims()); }
+ArrayType fullType(const proto::PluginPort &port) { return typeOf(port, port.dims()); }
 ArrayType localType(const proto::PluginPort &port) { return typeOf(port, port.local()); }
 
 /// The number after a prefix of a compiler-generated name: "arg12".
@@ -61,7 +61,7 @@ LoadedProgram::create(std::shared_ptr<const proto::PluginProgram> program,
     if (const size_t number = numberOf(output.name(), "result"); number < made->outputs.size())
       made->outputs[number] = &output;
   for (size_t i = 0; i < made->outputs.size(); ++i)
-    if (!made->outputs[i] && wholeType(source.results(static_cast<int>(i))).numElements() > 0)
+    if (!made->outputs[i] && fullType(source.results(static_cast<int>(i))).numElements() > 0)
       return absl::InternalError(
           absl::StrCat("program ", source.name(), " computes no result ", i));
   return made;
@@ -224,7 +224,7 @@ absl::Status LoadedProgram::runOnHost(const Pending &pending) {
     for (const auto &list : pending.arguments)
       shards.push_back(list[static_cast<size_t>(i)].bytes->data());
     ST_ASSIGN_OR_RETURN(std::shared_ptr<Storage> whole,
-                        Storage::create(*places.front(), wholeType(port).numBytes()));
+                        Storage::create(*places.front(), fullType(port).numBytes()));
     joinShards(port, shards, whole->data());
     arguments.push_back(std::move(whole));
   }

@@ -15,7 +15,7 @@
 
 namespace st::pjrt {
 
-ArrayType wholeType(const proto::PluginPort &port);
+ArrayType fullType(const proto::PluginPort &port);
 ArrayType localType(const proto::PluginPort &port);
 
 /// Arrays by device, in the order of partitions.

@@ -72,8 +72,8 @@ absl::StatusOr<std::unique_ptr<PluginClient>> PluginClient::create(PluginOptions
   return client;
 }
 
-/// Options of XLA do not concern St, but misspelt ones are errors, and so are texts for those
-/// of its flags that callers of JAX set.
+/// St ignores XLA's options, but a misspelt option is an error, and so is a value of the wrong type
+/// for the flags that JAX sets.
 static absl::Status checkOverrides(const proto::PluginCompileOptions &options) {
   static const std::set<absl::string_view> flags = {
       "xla_embed_ir_in_executable", "xla_dump_hlo_as_text",      "xla_dump_hlo_as_proto",

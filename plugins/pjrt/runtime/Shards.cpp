@@ -16,7 +16,7 @@ struct Place {
 /// without a sharding has the complete array on each of `partitions`.
 std::vector<Place> placesOf(const proto::PluginPort &port, size_t partitions) {
   std::vector<Place> places;
-  const ArrayType whole = wholeType(port), local = localType(port);
+  const ArrayType whole = fullType(port), local = localType(port);
   const std::vector<int64_t> strides = whole.strides();
   const auto &devices = port.sharding().tile_assignment_devices();
   if (devices.empty()) {
@@ -49,14 +49,14 @@ void joinShards(const proto::PluginPort &port, const std::vector<const uint8_t *
   const ArrayType local = localType(port);
   for (const Place &place : placesOf(port, /*partitions=*/1))
     copyStrided(local, shards[place.partition], local.strides(), whole + place.offset,
-                wholeType(port).strides());
+                fullType(port).strides());
 }
 
 void splitShards(const proto::PluginPort &port, const uint8_t *whole,
                  const std::vector<uint8_t *> &shards) {
   const ArrayType local = localType(port);
   for (const Place &place : placesOf(port, shards.size()))
-    copyStrided(local, whole + place.offset, wholeType(port).strides(), shards[place.partition],
+    copyStrided(local, whole + place.offset, fullType(port).strides(), shards[place.partition],
                 local.strides());
 }
 

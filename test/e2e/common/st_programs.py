@@ -89,7 +89,7 @@ def random_parameters(program, seed):
 
 def random_batch(program, seed):
     """A batch with padding, positions without a label and, where there are several sequences, an answer outside of the
-    window. The last picture has no label."""
+    window. The last image has no label."""
     rng = np.random.default_rng(seed)
     values = {}
     for argument in signature(program)[0]:

@@ -177,8 +177,8 @@ def attends(model, mask):
         st.expect(traced == found and "gradient of attention bf16 4 x 8 of 32 x 32" in trace.read_text(),
                   "the trace has no attention")
         for name, setting, flags, line in (
-                ("old", "old", (), "libcudnn.so.9 is of version 9.1.0, at least 9.13.0 is needed; it computes attention; "
-                 "generated kernels do it"),
+                ("old", "old", (), "libcudnn.so.9: expected version 9.13.0 or later, found 9.1.0; it computes attention; "
+                 "using generated kernels"),
                 ("none", "none", (), f"attention: cuDNN 9.19.0 for 0 of {len(commands)}, generated kernels for the others: "
                  "cuDNN has no engine for it"),
                 ("fails", "fails", (), f"attention: cuDNN 9.19.0 for 0 of {len(commands)}, generated kernels for the others: "
@@ -187,7 +187,7 @@ def attends(model, mask):
                  r"\w+ differ from those of generated kernels by \S+ of their root mean square, expected at most 0.05"),
                 ("unwritten", "unwritten", (), r"attention: cuDNN 9.19.0 for 0 of \d, generated kernels for the others: in a trial "
                  r"cuDNN's \w+ differ from those of generated kernels by -?nan of their root mean square, expected at most 0.05"),
-                ("forced", "", ("--attention=generated",), "attention: generated kernels, as --attention asks")):
+                ("forced", "", ("--attention=generated",), "attention: generated kernels, as --attention requests")):
             found, said = train(gpu, folder, name, {**env, "ST_STANDIN_CUDNN": setting}, (), *flags)
             says = f"{line}\n" in said or re.search(f"{line}\n", said)
             st.expect(found == expected and says, f"{name}: {found[0]} for {expected[0]}; {said}")
@@ -237,7 +237,7 @@ def lacks_cudnn(folder):
     gpu, env = standins.for_gpu(binary, cudnn=False)
     found, said = train(gpu, folder, "none", env)
     st.expect(found == expected and "libcudnn.so.9 cannot be opened; it computes attention: " in said and
-              "; generated kernels do it\n" in said, said)
+              "; using generated kernels\n" in said, said)
     done = st.run([binary, "--attention=flash"])
     st.expect(done.returncode == 1 and "--attention=flash: expected cudnn or generated" in done.stderr, done.stderr)
 

@@ -31,7 +31,7 @@ def counted(folder, gpu, env, name, *flags):
 
 
 def does_without_graphs(folder):
-    """If graphs cannot be begun, recorded, ended or instantiated, their commands are launched one by one, and a line says
+    """If the capture or instantiation of graphs fails, their commands are launched one by one, and a line says
     so."""
     binary, gpu, env = prepare(folder, ONE_RANK, 1)
     expected, _ = train(binary, folder, "host")

@@ -29,7 +29,8 @@ VIT = {"model_type": "vit", "hidden_size": 32, "num_hidden_layers": 2, "num_atte
        "intermediate_size": 48, "image_size": 16, "patch_size": 4, "num_channels": 3, "num_labels": 7}
 ONE = st.layout(1, 1)
 TWO = st.layout(1, 1, accum=2)
-# Rates that no number of bytes divides, and with which memories and engines limit in turn.
+# Rates that divide no number of bytes, chosen so that each memory and engine is the bottleneck
+# once.
 ODD = {"clock_ghz": 1.37, "l3_gbytes_per_second": 97.3, "l2_gbytes_per_second": 301.7, "l1_gbytes_per_second": 33.7,
        "dte_gbytes_per_second": 71.3, "dte_latency_ns": 133.3337, "sync_ns": 17.0005, "transcendental_cycles": 7.3,
        "task_launch_ns": 4321.1234, "matrix_start_cycles": 29.5, "vector_start_cycles": 11.25,
@@ -98,7 +99,7 @@ def jax_program(function, *shapes):
 
 
 def programs(figures, written):
-    """Programs of streams that no compiler makes."""
+    """Programs of streams that no compiler emits."""
     def run(folder):
         device, source, binary = described(folder, figures), folder / "input.mlir", folder / "m.bin"
         source.write_text(dtu_programs.INPUT)

@@ -20,7 +20,7 @@ from jax_programs import by_parts, compare, split_complex128
 from st_programs import interpret
 from st_testing import BIN, Failure, check_run, drawn_part, expect, main
 
-# Programs with a form that is not imported or compared, and why. That form must fail.
+# Programs in a form that is not imported or not compared, and why. This form must fail.
 LIBRARY = "XLA calls LAPACK on CPUs"
 ZETA = "XLA flushes subnormal numbers, and its zeta compares with one: NaN for zeta(inf, 1), which is 1"
 EXCLUDED = {

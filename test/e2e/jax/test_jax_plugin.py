@@ -73,7 +73,7 @@ def programs(_):
     agrees(lambda: jax.random.normal(jax.random.key(3), (100,)), tolerance=2e-5)
     agrees(lambda x: (jnp.sort(x, axis=1), jnp.argmax(x, axis=0), jnp.cumsum(x, axis=1)), x)
     agrees(lambda w: jnp.lexsort(jnp.round(w)), w)
-    # The program has a constant without elements beside others.
+    # The program has a constant without elements, and others.
     agrees(jax.grad(lambda x: jnp.sum(jnp.cumprod(x, axis=1) / (2 + w[:1] ** 2))), x, tolerance=1e-4)
     agrees(lambda x: jax.lax.approx_max_k(x, 3), x)
     agrees(lambda z: jnp.fft.fft(z) * 1j, (x + 1j * x[::-1]).astype("complex64"), tolerance=1e-4)

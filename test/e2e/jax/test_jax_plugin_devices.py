@@ -99,7 +99,7 @@ def shard_maps(_):
     same(numbers, np.kron(np.arange(4).reshape(2, 2), np.ones((4, 4))))
     same(jax.pmap(lambda a: lax.psum(a, "i"), axis_name="i", devices=jax.devices()[:4])(np.arange(4.0, dtype="f")),
          np.full(4, 6))
-    # Shards have types of their own in the bytecode.
+    # Shards have separate types in the bytecode.
     for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz", "float8_e8m0fnu", "float4_e2m1fn", "int4"):
         small = np.array([1, 2, 4, 2], dtype=getattr(ml_dtypes, name))
         turned = jax.jit(mapped(lambda a: a[::-1], in_specs=P("x"), out_specs=P("x")))(small)
@@ -175,7 +175,7 @@ def copies_that_differ(_):
     expect(jax.jit(mapped(lambda a: lax.axis_index(("x", "y"))[None], in_specs=P("x")))(x), np.arange(8)[:, None])
     complex_parts = jax.jit(mapped(lambda a: a + 1j, in_specs=P("x", "y")))(x)
     expect(complex_parts, x.reshape(4, 2, 2, 4).swapaxes(1, 2).reshape(8, 2, 4) + 1j)
-    # Weights that each device trains on its own rows, and their mean in the end.
+    # Weights that each device trains on its rows, and finally their mean.
     train = mapped(lambda w, a: w - jax.grad(lambda w: jnp.mean((a @ w - 1) ** 2))(w), in_specs=(P(), P("x")))
     weights, wanted = np.zeros((8, 1), "f"), [np.zeros((8, 1), "f")] * 8
     for _ in range(3):

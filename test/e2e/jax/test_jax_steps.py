@@ -157,7 +157,7 @@ WARMUP = optax.warmup_cosine_decay_schedule(0.0, 1e-3, 10, 100)
 
 AGAIN = f"--parallel={ROOT / 'examples' / 'parallel' / 'recompute-full.json'}"
 OFFLOAD = f"--parallel={ROOT / 'examples' / 'parallel' / 'offload.json'}"
-# Layers in bf16 have 8 bits, whatever type their gradients are cast to.
+# Layers in bf16 have 8 bits, even if their gradients are cast to another type.
 STEPS = [
     ("bert, adamw", bert, clipped(optax.adamw(WARMUP)), {}),
     ("gpt2, adamw", gpt2, clipped(optax.adamw(1e-3, weight_decay=0.1)), {}),

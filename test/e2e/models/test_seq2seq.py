@@ -201,7 +201,7 @@ SHARED_FAULTS = [
     ({"d_model": 0}, "'d_model': expected an integer from 1"), ({"d_model": "16"}, "'d_model': expected an integer"),
     ({"d_model": None}, "'d_model': expected an integer"), ({"vocab_size": -1}, "'vocab_size'"),
     ({"vocab_size": 2.5}, "'vocab_size'"),
-    ({"decoder_start_token_id": 61}, "'decoder_start_token_id': expected a token from 0, below vocab_size = 61"),
+    ({"decoder_start_token_id": 61}, "'decoder_start_token_id': expected a token below vocab_size = 61"),
     ({"decoder_start_token_id": None}, "'decoder_start_token_id'"),
     ({"decoder_start_token_id": -1}, "'decoder_start_token_id'"),
     ({"pad_token_id": None}, "'pad_token_id': expected a token from 0"), ({"pad_token_id": 61}, "'pad_token_id'"),
@@ -228,7 +228,7 @@ FAULTS = {
         ({"relative_attention_max_distance": 4}, "'relative_attention_max_distance': expected more than"),
         ({"position_embedding_type": "absolute"}, "unknown key 'position_embedding_type'"),
         ({"encoder_layers": 2}, "unknown key"),
-        ({"decoder_start_token_id": ...}, "'decoder_start_token_id': expected a token from 0, below vocab_size = 61, for the decoder's")]),
+        ({"decoder_start_token_id": ...}, "'decoder_start_token_id': expected a token below vocab_size = 61, for the decoder's")]),
     "bart": (BART, [
         *SHARED_FAULTS, ({"encoder_attention_heads": 3}, "'encoder_attention_heads': expected a divisor of d_model = 16"),
         ({"decoder_attention_heads": 3}, "'decoder_attention_heads': expected a divisor of d_model = 16"),

@@ -140,7 +140,7 @@ class Case:
             if dtype in dtypes:
                 with jax.enable_x64(dtype == np.float64):
                     worst.append(self.run_at(folder, op, dtype))
-        # Hundreds of cases would leave gigabytes of compiled computations behind.
+        # The compiled computations of hundreds of cases would take gigabytes.
         jax.clear_caches()
         return " ".join(f"{error:.0e}" for error in worst)
 
@@ -292,7 +292,7 @@ NO_RULE = "has no gradient rule"
 
 
 def refused(ops, message=NO_RULE, parameter="tensor<4xf32>", before="", arguments=""):
-    """Ops that make a scalar %y of %w."""
+    """Ops that compute a scalar %y from %w."""
     return Refused(f"""{before}
 func.func @main(%w: {parameter} {{st.name = "w", st.role = "parameter"}}{arguments}) -> (tensor<f32> {{st.role = "loss"}}) {{
 {ops}

@@ -104,7 +104,7 @@ def layers_that_differ(folder):
         memory.append(best["memory_mib"])
     st.expect(times[0] > times[1] > times[2], f"more frozen layers take longer: {times}")
     st.expect(memory[0] > memory[1] > memory[2], f"more frozen layers take more memory: {memory}")
-    # The gradients of layers behind the trained ones pass through frozen layers.
+    # The gradients of trained layers pass through the frozen layers after them.
     st.expect(times[3] > times[1], f"frozen last layers have backward passes: {times}")
 
 

@@ -280,7 +280,7 @@ def full_disk(folder):
 def no_folder(folder):
     (folder / "file").write_text("")
     expect_error(command(folder / "file"), "file: cannot open: Not a directory")
-    expect_error(command(folder / "a/b"), "a/b: cannot make the folder: No such file")
+    expect_error(command(folder / "a/b"), "a/b: cannot create the folder: No such file")
     st.expect(sorted(path.name for path in folder.iterdir()) == ["file"], "something was made")
 
 

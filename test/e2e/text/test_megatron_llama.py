@@ -178,7 +178,7 @@ def refused(folder):
     expect(r"argument 'moe_layer_freq': expected an integer from 1", MIXTRAL, "--moe-layer-freq '([0]*1+[1]*1)'")
     expect(r"argument 'expert_model_parallel_size': expected a divisor of the 1 replicas, found 2", MIXTRAL,
            "--expert-model-parallel-size 2")
-    expect(r"argument 'lr_decay_style': expected lr_wsd_decay_iters or lr_wsd_decay_samples beside WSD; found 'WSD'",
+    expect(r"argument 'lr_decay_style': expected lr_wsd_decay_iters or lr_wsd_decay_samples with WSD; found 'WSD'",
            {name: value for name, value in LLAMA.items() if name != "lr_wsd_decay_iters"})
     expect(r"argument 'add_bias_linear': expected False .*, since experts have no biases, found none",
            {name: value for name, value in MIXTRAL.items() if name != "disable_bias_linear"})

@@ -141,7 +141,7 @@ def binaries(folder):
     saved["normalizer"] = {"type": "NFC"}
     st.write_json(folder / "saved/tokenizer.json", saved)
     expect_error([*run, f"--resume={folder / 'saved'}"], r"saved/tokenizer\.json.*(damaged|checksum)")
-    expect_error([*run, f"--init={folder / 'saved'}"], r"saved/tokenizer\.json: another normalizer than that of the program's tokenizer")
+    expect_error([*run, f"--init={folder / 'saved'}"], r"saved/tokenizer\.json: its normalizer differs from that of the program's tokenizer")
 
 
 def refused(folder):

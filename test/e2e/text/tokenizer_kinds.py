@@ -265,7 +265,7 @@ def words(lines):
 
 
 def kinds(folder):
-    """Names, and what makes each."""
+    """A builder for each name."""
     lines = training_lines()
     nfkc = charsmap(folder, "nmt_nfkc")
     return {

@@ -94,7 +94,7 @@ def vocabulary_cases():
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     for piece in special:
         yield vocabulary_case(f"no {piece}", [p for p in special if p != piece], f"no piece {re.escape(piece)}")
-    yield vocabulary_case("too large", special + [f"##{i}" for i in range(296)], "301 pieces, the model has 300 token ids")
+    yield vocabulary_case("too large", special + [f"##{i}" for i in range(296)], "expected at most 300 pieces, the model's token ids, found 301")
     yield vocabulary_case("empty", [], "no piece")
 
 

@@ -232,10 +232,10 @@ def what_if(folder):
         st.expect(fields(prediction, "Prediction", "picoseconds") == [asked[what]], f"{what}: {asked[what]}")
         checked += 1
     st.expect(checked >= 2, f"{checked} of {asked}")
-    # A page made from code lacks the plan's data, and says so.
+    # A page written by other code lacks the plan's data, and the error states it.
     again = folder / "again.html"
     st.check_run([*st.COMPILE, code, "--compile-from=dtu", "-o", folder / "again.bin", f"--report={again}"])
-    st.expect("not known of a program that was compiled from code" in Page(again).text, "memory over time from code")
+    st.expect("unknown for a program compiled from code" in Page(again).text, "memory over time from code")
     st.expect((folder / "again.bin").read_bytes() == binary.read_bytes(), "another binary")
     return f"{checked} machines"
 
@@ -261,8 +261,8 @@ def refused(folder):
             (["-o", binary, f"--report={folder / 'nothing' / 'page.html'}"], "nothing/page.html: cannot write"),
             (["-o", binary, f"--report={folder / 'file' / 'page.html'}"], "file/page.html: cannot write"),
             (["-o", binary, f"--report={folder}"], "cannot write|Is a directory"),
-            (["-o", binary, f"--report={binary}"], "and -o name one file"),
-            (["-o", binary, f"--report={page}", f"--explain={page}"], "and --explain name one file"),
+            (["-o", binary, f"--report={binary}"], "and -o name the same file"),
+            (["-o", binary, f"--report={page}", f"--explain={page}"], "and --explain name the same file"),
             (["-o", binary, "--report="], "--report=: expected a value"),
             (["-o", binary, f"--report={page}", "--target=dtu-none"], "dtu-none")):
         refuse([*command, *flags], message, folder)

@@ -104,7 +104,7 @@ def largest_tensor(folder):
 
 def work_of_attention(folder):
     """Devices that send keys have the work of devices that send heads: that of the pairs that a causal mask or a sliding
-    window leaves, and at most 10 % more."""
+    window keeps, and at most 10 % more."""
     tokens, n, window = 16384, 8, 4096
     found = []
     for name, keys in (("llama", {}), ("mistral", {"sliding_window": window})):

@@ -259,17 +259,17 @@ def vit():
 
 
 def numbers_as_labels(problem, loss):
-    """With only a bias in the classifier, each picture gets the bias as its logits."""
+    """With only a bias in the classifier, each image gets the bias as its logits."""
     def run(folder):
         model = Binary.get(f"vit {problem}", VIT | {"problem_type": problem}, "classify", st.layout(2, 2), seq=17)
         rng = np.random.default_rng(11)
         bias = rng.normal(size=7).astype(np.float32)
         weights = model.initial | {"classifier.weight": np.zeros((7, 32), np.float32), "classifier.bias": bias}
         labels = rng.random((1, 2, 7)).astype(np.float32)
-        pictures = {"pixel_values": rng.normal(size=(1, 2, 3, 16, 16)).astype(np.float32), "labels": labels}
-        save_file(pictures, folder / "pictures.safetensors")
+        images = {"pixel_values": rng.normal(size=(1, 2, 3, 16, 16)).astype(np.float32), "labels": labels}
+        save_file(images, folder / "images.safetensors")
         hf = write_folder(folder, weights, model.config)
-        found, = st.losses(st.train(model.path, f"--init={hf}", f"--data={folder / 'pictures.safetensors'}", steps=1))
+        found, = st.losses(st.train(model.path, f"--init={hf}", f"--data={folder / 'images.safetensors'}", steps=1))
         expected = loss(bias.astype(np.float64), labels).mean()
         st.expect(abs(found - expected) <= 1e-6 * expected, f"the loss is {found}, not {expected}")
     return run

@@ -193,7 +193,7 @@ def trains(model, name):
 
 
 def vit_trains(folder):
-    """Pictures are f32; the products of their patches are not. In bf16 also with replicas that share the parameters."""
+    """Images are f32; the products of their patches are not. In bf16 also with replicas that share the parameters."""
     losses = {}
     rows = {"f32": one_device("f32"), "bf16": one_device("bf16"), "f16": one_device("f16"),
             "bf16 2x2": {"mode": "sharding", "data": 2, "sharding_size": 2, "sharding_dim": "megatron", "zero": 3,

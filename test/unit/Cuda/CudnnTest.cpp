@@ -30,7 +30,7 @@ CALLED_AS(Cudnn::execute, cudnnBackendExecute);
 static_assert(std::is_same_v<decltype(Cudnn::getLastError), decltype(&cudnnGetLastErrorString)>);
 
 TEST(CudnnLibrary, DescriptorsAreThoseOfTheHeader) {
-  EXPECT_LE(kCudnnLeastVersion, static_cast<size_t>(CUDNN_VERSION));
+  EXPECT_LE(kCudnnMinVersion, static_cast<size_t>(CUDNN_VERSION));
   EXPECT_EQ(kCudnnPointwise, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   EXPECT_EQ(kCudnnEngineConfig, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
   EXPECT_EQ(kCudnnHeuristics, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);

@@ -84,7 +84,7 @@ TEST(DriverLibraries, NumbersAreThoseOfTheHeaders) {
   EXPECT_EQ(kCaptureOfThread, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   EXPECT_EQ(kNcclInProgress, ncclInProgress);
   EXPECT_EQ(kNcclBytes, ncclInt8);
-  EXPECT_LE(kNcclLeastVersion, NCCL_VERSION_CODE);
+  EXPECT_LE(kNcclMinVersion, NCCL_VERSION_CODE);
   const ncclConfig_t theirs = NCCL_CONFIG_INITIALIZER;
   EXPECT_EQ(NcclConfig().magic, theirs.magic);
   EXPECT_EQ(kErrorInvalidValue, CUDA_ERROR_INVALID_VALUE);

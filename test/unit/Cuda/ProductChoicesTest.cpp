@@ -7,11 +7,11 @@
 namespace st::cuda {
 namespace {
 
-ProductChoice choiceOf(uint64_t algorithm, bool isApart = false) {
+ProductChoice choiceOf(uint64_t algorithm, bool isSeparate = false) {
   ProductChoice choice;
   choice.algorithm.algorithm[0] = algorithm;
   choice.algorithm.workspaceBytes = 100 * algorithm;
-  choice.isApart = isApart;
+  choice.isSeparate = isSeparate;
   return choice;
 }
 

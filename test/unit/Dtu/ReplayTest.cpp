@@ -470,12 +470,12 @@ std::string slotText(int64_t slots, int64_t copies) {
 }
 
 TEST(Replay, WhatOnlyMakesAddressesDoesNotCount) {
-  for (bool alike : {true, false}) {
+  for (bool equal : {true, false}) {
     Machine machine{makeSimulator(groupsOf(2, 1)), {}};
     ProgramId a = loadOrDie(*machine.simulator, slotText(3, 5));
-    ProgramId b = loadOrDie(*machine.simulator, slotText(2, alike ? 5 : 6));
+    ProgramId b = loadOrDie(*machine.simulator, slotText(2, equal ? 5 : 6));
     machine.schedules = {{{a, 0}, {a, 1}}, {{b, 0}, {b, 1}}};
-    EXPECT_EQ(expectExact(machine).simulatedTasks, alike ? 1 : 2);
+    EXPECT_EQ(expectExact(machine).simulatedTasks, equal ? 1 : 2);
   }
 }
 

@@ -103,7 +103,7 @@ TEST(TaskMessages, AnEntryBeyondTheTableIsAnError) {
   EXPECT_TRUE(scripts.messagesOf(*program, rankOf(0, {0, 1, 2, 3, 4}), 0).ok());
   absl::StatusOr<TaskMessages> found = scripts.messagesOf(*program, rankOf(3, {3, 1, 2, 3}), 0);
   ASSERT_FALSE(found.ok());
-  EXPECT_EQ(found.status().message(), "entry 4 of a rank table of 4");
+  EXPECT_EQ(found.status().message(), "entry 4 of a rank table with 4 entries");
 }
 
 } // namespace

@@ -389,7 +389,7 @@ TEST(Time, DeadlocksAndFaultsAreErrors) {
   EXPECT_EQ(
       timeOf(streamProgram("core", "index dst=r4 value=77\nwait sem=1*r4", 64)).status().message(),
       "rank 0, program 'p', stream 0 (core), instruction 1 (wait sem=1*r4), core 0: "
-      "semaphore 77 of 8");
+      "semaphore 77, but the program has only 8");
 }
 
 } // namespace

@@ -309,7 +309,8 @@ TEST(TransferInstruction, FaultsNameThePlaceAndTheBytes) {
             std::string::npos);
   EXPECT_NE(faultOf("dte", "index dst=r4 value=-1").find("index of the negative value -1"),
             std::string::npos);
-  EXPECT_NE(faultOf("dte", "index dst=r4 value=9\nwait sem=1*r4").find("semaphore 9 of 8"),
+  EXPECT_NE(faultOf("dte", "index dst=r4 value=9\nwait sem=1*r4")
+                .find("semaphore 9, but the program has only 8"),
             std::string::npos);
   EXPECT_NE(faultOf("tx", "index dst=r4 value=5\nsend peer=r4 src=L3[0]{4} sizes=[4]")
                 .find("rank 5 of 1"),

@@ -33,7 +33,7 @@ TEST(Validator, MachineSizes) {
   EXPECT_EQ(errorOf("core", "", "l3=-1"), "program 'p': L3 bytes -1 where there are 4294967296");
   EXPECT_EQ(errorOf("core", "", "host=65537"),
             "program 'p': host bytes 65537 where there are 65536");
-  EXPECT_EQ(errorOf("core", "", "", "first=4 count=5"), "5 instances from 4 where there are 8");
+  EXPECT_EQ(errorOf("core", "", "", "first=4 count=5"), "5 instances from 4, but there are only 8");
   EXPECT_EQ(errorOf("core", "}\n stream core first=7 count=1 {\n"),
             "another stream runs on core 7 already");
 }
@@ -50,7 +50,7 @@ TEST(Validator, ControlFlow) {
             "table entries 4 to 4, but the table has only 4");
   EXPECT_EQ(errorOf("core", "wait sem=1*r1"), "semaphores 0 to 7, but the program has only 2");
   EXPECT_EQ(errorOf("core", "leave"), "leave without a loop");
-  EXPECT_EQ(errorOf("core", "load dst=r4 address=L3[0]"), "a core reaches its own L1 only");
+  EXPECT_EQ(errorOf("core", "load dst=r4 address=L3[0]"), "a core can access only its own L1");
   EXPECT_EQ(errorOf("core", "load dst=r4 address=L1[0] type=f32"),
             "a register takes integers only");
   EXPECT_EQ(errorOf("dte", "load dst=r4 address=L3[65532]"),
@@ -63,27 +63,27 @@ TEST(Validator, ControlFlow) {
                            "fill dst=L3[4*r4]{4} sizes=[1]\nleave unless=r5\nend"),
             "");
   EXPECT_EQ(errorOf("core", "wait count=0"), "count must be positive");
-  EXPECT_EQ(errorOf("core", "barrier id=1"), "barrier 1 of 1");
+  EXPECT_EQ(errorOf("core", "barrier id=1"), "barrier 1, but the program has only 1");
   EXPECT_EQ(errorOf("core", "barrier participants=8\nbarrier participants=4"),
             "barrier 0 has 8 participants elsewhere");
   EXPECT_EQ(errorOf("core", "barrier participants=9"),
-            "program 'p': barrier 0 has 9 participants where there are 8 instances");
+            "program 'p': barrier 0 has 9 participants, but there are only 8 instances");
 }
 
 TEST(Validator, EnginesAndSpaces) {
   EXPECT_EQ(errorOf("core", "fill dst=L1[0]{4} sizes=[4]"),
             "is in a core stream, expected a dte stream");
   EXPECT_EQ(errorOf("core", "vector op=neg dst=f32:L2[0]{4,1} a=f32:L1[0]{4,1} rows=1 cols=4"),
-            "a core reaches its own L1 only");
+            "a core can access only its own L1");
   EXPECT_EQ(errorOf("dte", "fill dst=L2[0]{4} sizes=[4] multicast=2"), "multicast is to L1 only");
   EXPECT_EQ(errorOf("dte", "fill dst=L1[0]{4} sizes=[4] multicast=9"),
             "multicast to 9 cores, but a cluster has only 8");
   EXPECT_EQ(errorOf("dte", "fill dst=host[0]{4} sizes=[4]"),
-            "only a copy reaches the host's memory");
+            "only a copy can access the host's memory");
   EXPECT_EQ(errorOf("dte", "copy dst=host[0]{4} src=host[64]{4} sizes=[4]"),
             "both sides are in the host's memory");
   EXPECT_EQ(errorOf("tx", "send src=host[0]{4} sizes=[4]"),
-            "only a copy reaches the host's memory");
+            "only a copy can access the host's memory");
   EXPECT_EQ(errorOf("dte", "copy dst=host[60]{4} src=L3[0]{4} sizes=[2]", "l3=64 host=64"),
             "destination covers bytes 60 to 68 of host, but the program has only 64");
   EXPECT_EQ(errorOf("rx", "send src=L3[0]{4} sizes=[4]"),

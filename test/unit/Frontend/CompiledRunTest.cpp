@@ -302,7 +302,7 @@ TEST(CompiledRunTest, NewerArguments) {
     return std::string(tryCompile(command + more).status().message());
   };
   EXPECT_EQ(error(" --data-path a --train-data-path b"),
-            "run.log:1: argument 'train_data_path': expected None beside data_path; found 'b'");
+            "run.log:1: argument 'train_data_path': expected None with data_path; found 'b'");
   EXPECT_EQ(error(" --end-weight-decay 0.2"),
             "run.log:1: argument 'end_weight_decay': expected 0.1, the weight_decay; found '0.2'");
   EXPECT_NE(error(" --position-embedding-type relative"), "");

@@ -108,8 +108,9 @@ TEST(LintTest, PartsOfTodaysModels) {
                   "--hidden-size 480 --tensor-model-parallel-size 4"),
             (Strings{"run.log:1: warning: 6 groups of queries and 4 tensor-parallel devices do not "
                      "divide each other [query-groups]"}));
-  EXPECT_EQ(found("--rotary-base 500000"), (Strings{"run.log:1: warning: rotary_base is given, but "
-                                                    "positions do not rotate [rotary-positions]"}));
+  EXPECT_EQ(found("--rotary-base 500000"),
+            (Strings{"run.log:1: warning: rotary_base is given, but the model has no rotary "
+                     "positions [rotary-positions]"}));
   EXPECT_EQ(found("--expert-model-parallel-size 3 " + experts),
             (Strings{"run.log:1: error: 8 experts do not divide over 3 expert-parallel devices "
                      "[experts-per-device]"}));
@@ -126,7 +127,7 @@ TEST(LintTest, PartsOfTodaysModels) {
                      "not given [stable-decay]"}));
   EXPECT_EQ(found("--lr-decay-style WSD --lr-wsd-decay-iters 95 --lr-warmup-iters 10 "
                   "--train-iters 100"),
-            (Strings{"run.log:1: warning: the decay at the end takes 95 of the 90 after the "
+            (Strings{"run.log:1: warning: the final decay is 95 long, longer than the 90 after the "
                      "warm-up [stable-decay]"}));
   EXPECT_EQ(found("--grad-reduce-in-bf16"),
             (Strings{"run.log:1: warning: grad_reduce_in_bf16 is set without bf16 "

@@ -189,7 +189,7 @@ TEST(MegatronTest, DumpGoesBeforeTheCommandLine) {
     return fate.key == "micro_batch_size" && fate.fate == KeyFate::NoEffect;
   });
   ASSERT_NE(overruled, run.fates.end());
-  EXPECT_EQ(overruled->reason, "the argument dump goes before the command line");
+  EXPECT_EQ(overruled->reason, "the argument dump overrides the command line");
 }
 
 TEST(MegatronTest, TheLastOfTwoDumpsCounts) {

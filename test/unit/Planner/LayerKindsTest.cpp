@@ -25,7 +25,7 @@ static Blocks blocksOfLayers(const PlannedModel &model) {
 TEST(LayerKinds, SecondLayerStandsForAlike) {
   PlannedModel model = makeModel(4);
   model.setLayerKinds({"a", "a", "a", "a"});
-  EXPECT_FALSE(model.layersUnlike());
+  EXPECT_FALSE(model.hasUnequalLayers());
   EXPECT_EQ(blocksOfLayers(model), (Blocks{2, 2, 2, 2}));
   EXPECT_EQ(model.headBlock(), 3);
   EXPECT_EQ(model.timesOf(1), 0);
@@ -36,7 +36,7 @@ TEST(LayerKinds, SecondLayerStandsForAlike) {
 TEST(LayerKinds, EachKindHasABlock) {
   PlannedModel model = makeModel(7);
   model.setLayerKinds({"dense", "a", "b", "a", "b", "a", "b"});
-  EXPECT_TRUE(model.layersUnlike());
+  EXPECT_TRUE(model.hasUnequalLayers());
   EXPECT_EQ(model.compiledLayers, 5);
   EXPECT_EQ(blocksOfLayers(model), (Blocks{1, 4, 5, 4, 5, 4, 5}));
   EXPECT_EQ(model.layerBlocks(), (Blocks{1, 4, 5}));
@@ -49,7 +49,7 @@ TEST(LayerKinds, StacksHaveTheirOwn) {
   PlannedModel model = makeModel(7, 3);
   EXPECT_EQ(blocksOfLayers(model), (Blocks{2, 2, 2, 2, 5, 5, 5}));
   model.setLayerKinds({"a", "a", "a", "a", "b", "b", "b"});
-  EXPECT_FALSE(model.layersUnlike());
+  EXPECT_FALSE(model.hasUnequalLayers());
   model.setLayerKinds({"a", "b", "b", "b", "c", "c", "c"});
   EXPECT_EQ(blocksOfLayers(model), (Blocks{1, 3, 3, 3, 6, 6, 6}));
   EXPECT_EQ(model.bridgeBlock(), 4);

@@ -167,7 +167,7 @@ TEST_F(StepLogTest, BadFlags) {
   options = LogOptions();
   options.tensorboard = "/nonexistent/x";
   EXPECT_TRUE(absl::StrContains(StepLog::open(options, false, stdout, stderr).status().message(),
-                                "/nonexistent/x: cannot make the folder"));
+                                "/nonexistent/x: cannot create the folder"));
 }
 
 // The record that TensorFlow's own writer makes for an empty string.

@@ -80,7 +80,7 @@ TEST_F(WordPieceTest, BadVocabularies) {
   EXPECT_EQ(createWordPieceTokenizer("[PAD]\n[UNK]\n[CLS]\n[SEP]\n", "", 10).status().message(),
             "the model's vocab.txt: no piece [MASK], which BERT's tokenizer needs");
   EXPECT_EQ(createWordPieceTokenizer(kVocabulary, "", 10).status().message(),
-            "the model's vocab.txt: 22 pieces, the model has 10 token ids");
+            "the model's vocab.txt: expected at most 10 pieces, the model's token ids, found 22");
   EXPECT_FALSE(createWordPieceTokenizer(kVocabulary, "{", 100).ok());
 }
 
@@ -119,7 +119,7 @@ TEST(ProgramTokenizerTest, ComparesWhatChangesTokens) {
   };
   EXPECT_EQ(check(R"({"model": {"type":"BPE"}, "normalizer": {"type": "NFC"}, "padding": 3})"), "");
   EXPECT_THAT(check(R"({"model": {"type": "BPE"}, "normalizer": {"type": "NFD"}})"),
-              testing::HasSubstr("another normalizer than that of the program's tokenizer"));
+              testing::HasSubstr("its normalizer differs from that of the program's tokenizer"));
   EXPECT_THAT(check("{"), testing::HasSubstr("malformed JSON"));
 }
 
@@ -172,7 +172,7 @@ TEST(TokenizerFilesTest, RefusesHalfATokenizer) {
   EXPECT_EQ(error({{"vocab.json", "{}"}}),
             "m/vocab.json: expected merges.txt in the same folder; the tokenizer needs both");
   EXPECT_EQ(error({{"vocab.json", R"({"a": 0, "b": 1, "ab": 2})"}, {"merges.txt", "a b c"}}),
-            "m/merges.txt:1: 'a b c': expected two pieces with a blank between them");
+            "m/merges.txt:1: 'a b c': expected two pieces separated by a space");
   EXPECT_EQ(error({{"vocab.json", "[]"}, {"merges.txt", ""}}),
             "m/vocab.json: expected an object of pieces and their ids");
 }

@@ -92,7 +92,7 @@ TEST_F(SafetensorsTest, WriterChecksSizes) {
   EXPECT_EQ(writeSafetensors(path, {{spec, {bytes, 4}}}).message(),
             path + ": tensor 'x': 4 bytes given, 8 expected");
   EXPECT_EQ(SafetensorsWriter::create(path, {spec, spec}).status().message(),
-            path + ": tensor 'x': the name is taken");
+            path + ": tensor 'x': an earlier tensor has this name");
 }
 
 TEST_F(SafetensorsTest, HostileOffsets) {

@@ -65,7 +65,7 @@ std::optional<Numbers> ScalarFunction::evaluateOp(Operation *op, Known &known) c
   return result;
 }
 
-/// Returns the value at all points, or one number for a constant. Returns nothing if the value is
+/// Returns the value at all points, or one number for a constant. Returns nullopt if the value is
 /// not an elementwise function of the known values.
 std::optional<Numbers> ScalarFunction::evaluate(Value value, Known &known) const {
   value = definition(value);
@@ -109,7 +109,8 @@ bool ScalarFunction::isGeluGradient(Value value, Value gradient, Value x) const 
   if (definition(gradient) == definition(x))
     return false;
   for (double factor : {1.0, -0.37, 2.5}) {
-    // The factor varies between points, so that a product with, say, its sum does not match.
+    // The factor differs between sample points, so that a product with its sum, for example, does
+    // not match.
     Numbers factors = llvm::map_to_vector(points, [&](double point) { return factor + point / 8; });
     Known known{{definition(gradient), factors}, {definition(x), points}};
     std::optional<Numbers> found = evaluate(value, known);

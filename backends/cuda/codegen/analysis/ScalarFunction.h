@@ -1,4 +1,4 @@
-// Recognises the scalar function that an elementwise computation applies, whatever its form.
+// Recognises the scalar function that an elementwise computation applies, independent of its form.
 #pragma once
 
 #include "dialects/StableHLO/StableHLOOps.h"

@@ -69,8 +69,8 @@ LogicalResult AttentionCandidate::setBias(Attention &attention) {
   return success();
 }
 
-Sample AttentionCandidate::draw(st::GroupSet along, double most, std::mt19937 &random) const {
-  std::uniform_real_distribution<double> numbers(-most, most);
+Sample AttentionCandidate::draw(st::GroupSet along, double maximum, std::mt19937 &random) const {
+  std::uniform_real_distribution<double> numbers(-maximum, maximum);
   Sample created;
   const bool alongRows = along >> groups.rows & 1, alongColumns = along >> groups.columns & 1;
   for (int64_t row = 0; row < Sample::kRows; ++row)
@@ -88,14 +88,14 @@ ExpectedRows::ExpectedRows(const Attention &attention, const Sample &scores, con
       return attention.scale * scores.at(row, column) + bias.at(row, column);
     };
     const int64_t seen = attention.isCausal ? row + 1 : Sample::kColumns;
-    double most = score(0), all = 0;
+    double maximum = score(0), all = 0;
     for (int64_t column = 1; column < seen; ++column)
-      most = std::max(most, score(column));
+      maximum = std::max(maximum, score(column));
     for (int64_t column = 0; column < seen; ++column)
-      all += std::exp(score(column) - most);
+      all += std::exp(score(column) - maximum);
     for (int64_t column = 0; column < Sample::kColumns; ++column) {
-      probabilities.at(row, column) = column < seen ? std::exp(score(column) - most) / all : 0;
-      max.at(row, column) = most;
+      probabilities.at(row, column) = column < seen ? std::exp(score(column) - maximum) / all : 0;
+      max.at(row, column) = maximum;
       sum.at(row, column) = all;
     }
   }

@@ -83,7 +83,7 @@ private:
                    MutableArrayRef<Number> sums);
   void storeProducts(ArrayRef<Number> sums);
 
-  // The tiles that a mask leaves (MaskedTiles.cpp).
+  // The tiles that the mask keeps (MaskedTiles.cpp).
   st::DiagonalBand findBand();
   Value getBound(Value index, const st::DiagonalBand::TileBound &bound);
   void setTiles(Value firstParallel);

@@ -1,5 +1,5 @@
 // Tiles without tensor cores. A block has 16 x 16 threads. Each thread has every 16th element along
-// both sides, and computes the results of products only there.
+// both sides, and computes product results for these only.
 #include "backends/cuda/codegen/attention/AttentionTile.h"
 
 using namespace mlir;
@@ -179,9 +179,9 @@ AttentionTile::Numbers PlainTile::add(const AttentionProduct &product, Value fir
   Value outer = getOuterPosition(matrix);
   int64_t pitch = getColumns(product), columns = pitch / kSide;
   bool isTransposed = matrix.widthStride != 1 && matrix.strides[fused.streamed] == 1;
-  int64_t most = std::min(kSize, static_cast<int64_t>(llvm::alignTo(getStreamedSize(), kSlice)));
+  int64_t maximum = std::min(kSize, static_cast<int64_t>(llvm::alignTo(getStreamedSize(), kSlice)));
   return emitter.loop(
-      emitter.index(0), emitter.index(most), kSlice, sums,
+      emitter.index(0), emitter.index(maximum), kSlice, sums,
       [&](Value start, ArrayRef<Number> carried) {
         Value along = isTransposed ? fast : slow;
         LoopIndex index =

@@ -309,7 +309,7 @@ AttentionTile::Numbers CoreTile::add(const AttentionProduct &product, Value, siz
                                      ArrayRef<Number> sums) {
   const CoreOperands::Plan &plan = operands.plan;
   const int64_t columns = plan.columnsOfWarp();
-  const int64_t most =
+  const int64_t maximum =
       plan.warpsPerRow > 1
           ? columns
           : std::min(columns, static_cast<int64_t>(llvm::alignTo(getStreamedSize(), kDepth)));
@@ -317,7 +317,7 @@ AttentionTile::Numbers CoreTile::add(const AttentionProduct &product, Value, siz
   for (int64_t other = 0; other < plan.warpsPerRow; ++other) {
     Value first = emitter.mul(
         emitter.rem(emitter.add(operands.warpColumn, other), plan.warpsPerRow), columns);
-    for (int64_t depth = 0; depth < most; depth += kDepth) {
+    for (int64_t depth = 0; depth < maximum; depth += kDepth) {
       SmallVector<SmallVector<Value>> a;
       for (auto [core, panel] : llvm::enumerate(panels[number]))
         a.push_back(

@@ -79,8 +79,8 @@ static std::optional<Sample> compute(Operation *op, const IterationSpace &space,
 
 // ---- masks --------------------------------------------------------------------------------------
 
-/// Returns true if a choice between two numbers is 0 where the column is at most the row, and
-/// elsewhere so low that the score does not count.
+/// Returns true if a select of two constants is 0 where the column is at most the row, and
+/// elsewhere so low that the score is masked.
 static bool isCausalMask(hlo::SelectOp select, const IterationSpace &space,
                          const RowsAndColumns &groups) {
   auto [holds, fails] =

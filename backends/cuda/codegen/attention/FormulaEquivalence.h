@@ -35,8 +35,8 @@ struct RowsAndColumns {
 
 /// Evaluates in f64 the body of a kernel of kind "loop"; `samples` has its arguments. Conversions
 /// between floats change nothing. Supports only functions that are smooth in their operands, sums
-/// and maxima along the columns, and causal masks, so that formulas that agree at random points are
-/// the same. On failure `reason` names the unsupported op.
+/// and maxima along the columns, and causal masks: for these, formulas that agree at random points
+/// are equal. On failure `reason` names the unsupported op.
 LogicalResult sampleRows(Block &body, const st::IterationSpace &space, const RowsAndColumns &groups,
                          Samples &samples, std::string &reason);
 

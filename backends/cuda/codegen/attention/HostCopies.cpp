@@ -36,8 +36,8 @@ static void makeCopy(OpBuilder &builder, Location loc, Delayed copy, Value from,
   auto load = [&](OpBuilder &inner, Location at) {
     Value loaded = vector::LoadOp::create(inner, at, type, copy.source, from);
     Value lanes = vector::StepOp::create(inner, at, VectorType::get({width}, inner.getIndexType()));
-    Value most = vector::BroadcastOp::create(inner, at, lanes.getType(), elements);
-    Value there = arith::CmpIOp::create(inner, at, arith::CmpIPredicate::ult, lanes, most);
+    Value maximum = vector::BroadcastOp::create(inner, at, lanes.getType(), elements);
+    Value there = arith::CmpIOp::create(inner, at, arith::CmpIPredicate::ult, lanes, maximum);
     scf::YieldOp::create(inner, at,
                          Value(arith::SelectOp::create(inner, at, there, loaded, zeros)));
   };

@@ -180,9 +180,9 @@ LogicalResult AttentionKernel::addSoftmaxTile(Value first, const Sums &maxima, c
   return success();
 }
 
-/// One pass for maxima, sums and products: sums of products are scaled as those of exponentials
-/// are, and divided by the latter at last ("FlashAttention-2", 2023). All threads of a row then
-/// need the same maximum at each tile.
+/// One pass for maxima, sums and products: sums of products are scaled like the sums of
+/// exponentials, by which they are divided at the end ("FlashAttention-2", 2023). All threads of a
+/// row then need the same maximum at each tile.
 LogicalResult AttentionKernel::finishWithSoftmax(Sums &maxima, Sums &level) {
   Results results = getResults();
   const size_t parts = tile->parallelParts, numReduced = (maxima.size() + level.size()) * parts;

@@ -65,7 +65,7 @@ FailureOr<const KernelLibrary::Entry *> KernelLibrary::get(st::KernelOp kernel,
 }
 
 /// Records the kernel's work as attributes of the function. A gather reads as many elements as it
-/// writes, whatever the size of its operand.
+/// writes, for any size of its operand.
 static void describeWork(st::KernelOp kernel, gpu::GPUFuncOp function) {
   auto bytesOf = [](ValueRange values) {
     double bytes = 0;
@@ -491,7 +491,7 @@ void ConvertKernelsToGpuPass::runOnOperation() {
       llvm::append_range(constants, converter.constants);
       scratchBytes = std::max(scratchBytes, converter.scratchBytes);
       numAttention += converter.numAttention;
-      llvm::move(converter.ownKernels, std::back_inserter(kernels));
+      llvm::move(converter.generatedKernels, std::back_inserter(kernels));
       tasks.push_back(task);
     }
     program->setAttr(kConstantsAttr, ArrayAttr::get(&getContext(), constants));

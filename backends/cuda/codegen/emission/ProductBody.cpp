@@ -15,9 +15,9 @@ static constexpr int64_t kColumnsOfBlock = 256, kBlocksPerCore = 4;
 /// Minimum number of rows per part.
 static constexpr int64_t kMinRows = 64;
 
-/// The largest divisor of `count` that is at most `most`.
-static int64_t findDivisor(int64_t count, int64_t most) {
-  int64_t divisor = std::max<int64_t>(std::min(count, most), 1);
+/// The largest divisor of `count` that is at most `maximum`.
+static int64_t findDivisor(int64_t count, int64_t maximum) {
+  int64_t divisor = std::max<int64_t>(std::min(count, maximum), 1);
   while (count % divisor != 0)
     --divisor;
   return divisor;
@@ -43,15 +43,16 @@ int64_t mlir::cuda::getBodyScratchBytes(ModuleOp module) {
   return bytes;
 }
 
-LogicalResult TaskConverter::launchOwn(st::KernelOp like, StringRef kind, ArrayRef<Place> inputs,
-                                       const Place &result, OwnBody write) {
+LogicalResult TaskConverter::launchGenerated(st::KernelOp like, StringRef kind,
+                                             ArrayRef<Place> inputs, const Place &result,
+                                             KernelBody write) {
   OpBuilder ir(like.getContext());
   Location loc = like.getLoc();
   // Only the body matters: the launch takes places instead of the operands.
   SmallVector<Value> operands(inputs.size(), like->getOperand(0));
-  ownKernels.emplace_back(
+  generatedKernels.emplace_back(
       st::KernelOp::create(ir, loc, TypeRange(result.type), ir.getStringAttr(kind), operands));
-  st::KernelOp kernel = *ownKernels.back();
+  st::KernelOp kernel = *generatedKernels.back();
   auto types = llvm::map_to_vector(inputs, [](const Place &place) -> Type { return place.type; });
   Block *body =
       ir.createBlock(&kernel.getBody(), {}, types, SmallVector<Location>(inputs.size(), loc));
@@ -63,24 +64,25 @@ LogicalResult TaskConverter::launchOwn(st::KernelOp like, StringRef kind, ArrayR
 
 LogicalResult TaskConverter::addUp(st::KernelOp like, const Place &from, int64_t dim,
                                    const Place &to) {
-  return launchOwn(like, "reduce", from, to, [&](OpBuilder &ir, ValueRange arguments) -> Value {
-    Location loc = like.getLoc();
-    Type f32 = ir.getF32Type();
-    auto convert = [&](Value value, Type element) -> Value {
-      auto type = cast<RankedTensorType>(value.getType());
-      return type.getElementType() == element
-                 ? value
-                 : hlo::ConvertOp::create(ir, loc, type.clone(element), value);
-    };
-    Value zero = hlo::ConstantOp::create(
-        ir, loc, cast<ElementsAttr>(ir.getZeroAttr(RankedTensorType::get({}, f32))));
-    auto sums = hlo::ReduceOp::create(
-        ir, loc, convert(arguments[0], f32), zero, ArrayRef<int64_t>(dim),
-        [&](OpBuilder &inside, Location loc, ValueRange values) {
-          return SmallVector<Value>{hlo::AddOp::create(inside, loc, values[0], values[1])};
-        });
-    return convert(sums.getResult(0), to.type.getElementType());
-  });
+  return launchGenerated(
+      like, "reduce", from, to, [&](OpBuilder &ir, ValueRange arguments) -> Value {
+        Location loc = like.getLoc();
+        Type f32 = ir.getF32Type();
+        auto convert = [&](Value value, Type element) -> Value {
+          auto type = cast<RankedTensorType>(value.getType());
+          return type.getElementType() == element
+                     ? value
+                     : hlo::ConvertOp::create(ir, loc, type.clone(element), value);
+        };
+        Value zero = hlo::ConstantOp::create(
+            ir, loc, cast<ElementsAttr>(ir.getZeroAttr(RankedTensorType::get({}, f32))));
+        auto sums = hlo::ReduceOp::create(
+            ir, loc, convert(arguments[0], f32), zero, ArrayRef<int64_t>(dim),
+            [&](OpBuilder &inside, Location loc, ValueRange values) {
+              return SmallVector<Value>{hlo::AddOp::create(inside, loc, values[0], values[1])};
+            });
+        return convert(sums.getResult(0), to.type.getElementType());
+      });
 }
 
 /// Sums contiguous rows in parts first, so that there are blocks for all multiprocessors.
@@ -95,8 +97,8 @@ LogicalResult TaskConverter::addUpOperand(st::KernelOp kernel, const Product &pr
   auto cores = task->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>("st.cores");
   const int64_t blocks = (count + kColumnsOfBlock - 1) / kColumnsOfBlock;
   const int64_t wanted = cores ? kBlocksPerCore * cores.getInt() / blocks : 1;
-  const int64_t most = std::min(depth / kMinRows, kPartialBytes / (count * 4));
-  const int64_t parts = findDivisor(depth, std::min(wanted, most));
+  const int64_t maximum = std::min(depth / kMinRows, kPartialBytes / (count * 4));
+  const int64_t parts = findDivisor(depth, std::min(wanted, maximum));
   if (parts == 1)
     return addUp(kernel, retype(operand, {depth, count}), 0, result);
   auto scratch = mlir::st::AddressAttr::get(kernel.getContext(), 0, 0, 1);
@@ -114,7 +116,7 @@ LogicalResult TaskConverter::activate(st::KernelOp kernel, const Product &produc
   SmallVector<Place> inputs{before};
   if (product.activation == Activation::GeluGradient)
     inputs.push_back(*aux);
-  return launchOwn(kernel, "loop", inputs, result, [&](OpBuilder &ir, ValueRange arguments) {
+  return launchGenerated(kernel, "loop", inputs, result, [&](OpBuilder &ir, ValueRange arguments) {
     Location loc = kernel.getLoc();
     return product.activation == Activation::Gelu
                ? emitGelu(ir, loc, arguments[0])

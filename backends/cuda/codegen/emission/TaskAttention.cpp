@@ -78,10 +78,11 @@ LogicalResult TaskConverter::launchAttentionKernel(st::KernelOp kernel, ArrayRef
     scratchBytes = std::max(scratchBytes, offset + all.back().bytes());
   }
   if (all.size() > places.size() &&
-      failed(launchOwn(kernel, "loop", {}, all.back(), [&](OpBuilder &ir, ValueRange) -> Value {
-        auto zero = DenseElementsAttr::get(all.back().type, ir.getI32IntegerAttr(0));
-        return stablehlo::ConstantOp::create(ir, kernel.getLoc(), zero);
-      })))
+      failed(
+          launchGenerated(kernel, "loop", {}, all.back(), [&](OpBuilder &ir, ValueRange) -> Value {
+            auto zero = DenseElementsAttr::get(all.back().type, ir.getI32IntegerAttr(0));
+            return stablehlo::ConstantOp::create(ir, kernel.getLoc(), zero);
+          })))
     return failure();
   return launch(kernel, all);
 }

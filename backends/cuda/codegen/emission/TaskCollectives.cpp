@@ -145,9 +145,9 @@ LogicalResult TaskConverter::reduce(Operation *op, ArrayRef<Place> parts, const 
   Location loc = op->getLoc();
   // Only the body matters: the launch takes places instead of the operands.
   SmallVector<Value> operands(parts.size(), op->getOperand(0));
-  ownKernels.emplace_back(
+  generatedKernels.emplace_back(
       mlir::st::KernelOp::create(ir, loc, TypeRange(to.type), ir.getStringAttr("loop"), operands));
-  mlir::st::KernelOp kernel = *ownKernels.back();
+  mlir::st::KernelOp kernel = *generatedKernels.back();
   Block *body = ir.createBlock(&kernel.getBody(), {}, SmallVector<Type>(parts.size(), to.type),
                                SmallVector<Location>(parts.size(), loc));
   const bool isNarrow = isa<Float16Type, BFloat16Type>(to.type.getElementType());

@@ -81,7 +81,7 @@ public:
   FailureOr<func::FuncOp> run();
   SmallVector<Attribute> constants;
   /// Kernels generated for this task. The library refers to them, so they outlive the conversion.
-  SmallVector<OwningOpRef<st::KernelOp>> ownKernels;
+  SmallVector<OwningOpRef<st::KernelOp>> generatedKernels;
   int64_t scratchBytes = 0; ///< for collectives and bodies of products
   /// The first bytes are only for bodies of products, because collectives run concurrently.
   int64_t bodyScratchBytes = 0;
@@ -119,9 +119,9 @@ private:
   /// Sums along a dimension in f32, and rounds once.
   LogicalResult addUp(st::KernelOp like, const Place &from, int64_t dim, const Place &to);
   /// Launches a kernel on places; `write` builds its result.
-  using OwnBody = llvm::function_ref<Value(OpBuilder &, ValueRange)>;
-  LogicalResult launchOwn(st::KernelOp like, StringRef kind, ArrayRef<Place> inputs,
-                          const Place &result, OwnBody write);
+  using KernelBody = llvm::function_ref<Value(OpBuilder &, ValueRange)>;
+  LogicalResult launchGenerated(st::KernelOp like, StringRef kind, ArrayRef<Place> inputs,
+                                const Place &result, KernelBody write);
   /// Converts a fused kernel, alone or with the next one, to a cuda.attention, or to its launch.
   LogicalResult convertAttentionKernel(st::KernelOp kernel, ArrayRef<Place> places);
   /// Returns false if the kernels are not attention.

@@ -75,8 +75,8 @@ static LogicalResult setPlace(Operation *user, Value buffer, proto::CudaPlace &p
 
 /// The alignment of a place in bytes, up to the largest that kernels use.
 static int64_t alignmentOf(const proto::CudaPlace &place) {
-  constexpr int64_t most = 16;
-  int64_t common = place.offset() | place.position_stride() | most;
+  constexpr int64_t maximum = 16;
+  int64_t common = place.offset() | place.position_stride() | maximum;
   if (place.slots() > 1)
     common |= place.stride();
   return common & -common;
@@ -293,7 +293,7 @@ LogicalResult CommandLists::translateWithBody(OpTy op, CommandTy &command,
 LogicalResult CommandLists::translateCounted(scf::ForOp loop, proto::CudaLoop &command) {
   std::optional<int64_t> trips = getConstantIntValue(loop.getUpperBound());
   if (!trips)
-    return refuse(loop, "has an unknown number of trips");
+    return refuse(loop, "has an unknown trip count");
   command.set_trips(*trips);
   return translateBlock(*loop.getBody(), *command.mutable_body());
 }

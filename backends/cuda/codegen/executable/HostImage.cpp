@@ -25,8 +25,8 @@ using namespace mlir;
 using namespace mlir::cuda;
 namespace proto = ::st::proto;
 
-/// Supported by hosts of the last ten years. It converts 16-bit floats by instructions, without a
-/// library.
+/// Supported by hosts of the last ten years. It has instructions that convert 16-bit
+/// floats.
 static constexpr StringLiteral kX86 = "x86-64-v3";
 /// Kernels are long and runs on the host short: vectorization and optimizing code generation would
 /// take longer than the steps that they speed up.

@@ -60,7 +60,7 @@ private:
   FailureOr<Number> getScalar(Value value);
   /// Emits code for `count` separate blocks; the body receives the index among them.
   void forBlocks(int64_t count, llvm::function_ref<void(Value)> body);
-  Box wholeOf(Value value) const;
+  Box fullBox(Value value) const;
 };
 } // namespace
 
@@ -78,7 +78,7 @@ void Box::simplify() {
   }
 }
 
-Box CopyKernel::wholeOf(Value value) const {
+Box CopyKernel::fullBox(Value value) const {
   Box box;
   box.sizes.assign(shapeOf(value).begin(), shapeOf(value).end());
   box.from = box.to = denseStrides(shapeOf(value));
@@ -228,7 +228,7 @@ LogicalResult CopyKernel::emitConcatenate(hlo::ConcatenateOp op) {
   int64_t dim = op.getDimension(), offset = 0;
   isOnlyBox = false;
   for (Value input : op.getInputs()) {
-    Box box = wholeOf(input);
+    Box box = fullBox(input);
     box.to = target;
     box.toOffset = offset;
     if (failed(copy(box, input)))
@@ -248,10 +248,10 @@ LogicalResult CopyKernel::emitPad(hlo::PadOp op) {
     return failure();
   ArrayRef<int64_t> sizes = shapeOf(op.getOperand()), shape = shapeOf(op.getResult());
   SmallVector<int64_t> strides = denseStrides(sizes);
-  int64_t points = wholeOf(op.getResult()).volume();
-  forBlocks(divideCeil(points, threads), [&](Value block) {
+  int64_t elements = fullBox(op.getResult()).volume();
+  forBlocks(divideCeil(elements, threads), [&](Value block) {
     Value position = emitter.add(emitter.mul(block, threads), emitter.thread());
-    emitter.onlyIf(emitter.less(position, points), [&] {
+    emitter.onlyIf(emitter.less(position, elements), [&] {
       Value from = emitter.index(0), isInside;
       for (auto [dim, place] : llvm::enumerate(emitter.delinearize(position, shape))) {
         int64_t low = op.getEdgePaddingLow()[dim], step = op.getInteriorPadding()[dim] + 1;
@@ -300,7 +300,7 @@ LogicalResult CopyKernel::emit() {
   if (!getComputeType(element))
     return emitter.kernel->emitOpError("has values of ")
            << element << ", which is not supported by the CUDA backend";
-  Box box = wholeOf(yielded);
+  Box box = fullBox(yielded);
   if (!op) { // copies its entire operand
     if (failed(copy(box, yielded)))
       return failure();
@@ -310,14 +310,14 @@ LogicalResult CopyKernel::emit() {
   LogicalResult result =
       TypeSwitch<Operation *, LogicalResult>(op)
           .Case([&](hlo::TransposeOp transpose) {
-            box = wholeOf(transpose.getResult());
+            box = fullBox(transpose.getResult());
             SmallVector<int64_t> strides = denseStrides(shapeOf(transpose.getOperand()));
             for (auto [dim, from] : llvm::enumerate(transpose.getPermutation()))
               box.from[dim] = strides[from];
             return copy(box, transpose.getOperand());
           })
           .Case([&](hlo::SliceOp slice) {
-            box = wholeOf(slice.getResult());
+            box = fullBox(slice.getResult());
             box.from = denseStrides(shapeOf(slice.getOperand()));
             for (size_t dim = 0; dim < box.from.size(); ++dim) {
               box.fromOffset += slice.getStartIndices()[dim] * box.from[dim];
@@ -326,7 +326,7 @@ LogicalResult CopyKernel::emit() {
             return copy(box, slice.getOperand());
           })
           .Case([&](hlo::BroadcastInDimOp broadcast) {
-            box = wholeOf(broadcast.getResult());
+            box = fullBox(broadcast.getResult());
             SmallVector<int64_t> strides = denseStrides(shapeOf(broadcast.getOperand()));
             box.from.assign(box.from.size(), 0);
             for (auto [from, to] : llvm::enumerate(broadcast.getBroadcastDimensions()))
@@ -335,7 +335,7 @@ LogicalResult CopyKernel::emit() {
             return copy(box, broadcast.getOperand());
           })
           .Case([&](hlo::ReverseOp reverse) {
-            box = wholeOf(reverse.getResult());
+            box = fullBox(reverse.getResult());
             for (int64_t dim : reverse.getDimensions()) {
               box.fromOffset += (box.sizes[dim] - 1) * box.from[dim];
               box.from[dim] = -box.from[dim];

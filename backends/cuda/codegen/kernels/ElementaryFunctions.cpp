@@ -66,8 +66,8 @@ Number mlir::cuda::approximate(Approximation function, Number x) {
 Number mlir::cuda::approximateOnHost(ApproximateOp op, double error) {
   OpBuilder builder(op);
   Number x(builder, op.getLoc(), op.getOperand()), result = x;
-  const double least = std::numeric_limits<float>::min();
-  auto flush = [&](Number n) { return (n.abs() < least).select(n.constant(0).copySign(n), n); };
+  const double minimum = std::numeric_limits<float>::min();
+  auto flush = [&](Number n) { return (n.abs() < minimum).select(n.constant(0).copySign(n), n); };
   if (op.getFunction() == Approximation::Exp2) {
     Number y = (x < -127).select(x.constant(-127), x);
     y = (y > 129).select(y.constant(129), y);
@@ -135,8 +135,8 @@ static Number logisticF32(Number x, Accuracy accuracy) {
 
 static Number nearest(Number x) { return (x + kRoundF64) - kRoundF64; }
 
-/// exp(x) + offset, offset being -1 or 0, to 1e-13 relative, for |x| <= 700 (beyond, the bound's
-/// value).
+/// exp(x) + offset, with offset -1 or 0, to a relative 1e-13; |x| is clamped to
+/// 700.
 static Number expF64(Number x, double offset) {
   Number y = (x < -700).select(x.constant(-700), x);
   y = (y > 700).select(y.constant(700), y);
@@ -213,7 +213,7 @@ static Number erfcF32(Number x) {
 static constexpr uint64_t kTwoOverPi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
                                           0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};
 
-/// Reduces an angle beyond 2^30 to a number of quarter turns, valid in its last two bits, and the
+/// Reduces an angle above 2^30 to a number of quarter turns, valid in its last two bits, and the
 /// remainder in radians.
 ///
 /// With |x| = m 2^k, the product of m and the bits of 2 / pi from the (k - 2)-th on is the angle in

@@ -96,8 +96,8 @@ static Number convertFloatToInteger(Number x, unsigned bits, bool isUnsigned) {
   Number zero = x.constant(0);
   // The first integer above the maximum and the minimum itself are exact in any float.
   double past = std::ldexp(1.0, isUnsigned ? bits : bits - 1);
-  double least = isUnsigned ? 0 : -past;
-  Number isLarge = x >= x.constant(past), isSmall = x < x.constant(least);
+  double lowest = isUnsigned ? 0 : -past;
+  Number isLarge = x >= x.constant(past), isSmall = x < x.constant(lowest);
   Number safe = (isLarge | isSmall | x.isNan()).select(zero, x);
   Number result = safe.floatToInteger(bits, isUnsigned);
   result = isLarge.select(result.extreme(/*largest=*/true, isUnsigned), result);
@@ -286,8 +286,8 @@ static Number integerPower(Number base, Number exponent, bool isUnsigned) {
 static Number shift(Operation *op, Number x, Number amount) {
   Number width = amount.constant(x.width()), isInside = amount.lessUnsigned(width);
   bool isArithmetic = isa<hlo::ShiftRightArithmeticOp>(op);
-  Number most = amount.constant(x.width() - 1);
-  Number safe = isInside.select(amount, most);
+  Number limit = amount.constant(x.width() - 1);
+  Number safe = isInside.select(amount, limit);
   if (isArithmetic)
     return x.binaryOp<arith::ShRSIOp>(safe);
   Number shifted = isa<hlo::ShiftLeftOp>(op) ? x.binaryOp<arith::ShLIOp>(safe)

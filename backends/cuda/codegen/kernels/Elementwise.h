@@ -21,8 +21,8 @@ Number fromStorage(Number number, Type element);
 /// `stablehlo.convert` between element types.
 Number convertNumber(Number number, Type from, Type to);
 
-/// An attribute of kernels whose users round their results to 16 bits, whatever the result types
-/// are.
+/// An attribute of kernels whose users round their results to 16 bits, for any result
+/// types.
 constexpr llvm::StringLiteral kRoundedAttr = "cuda.rounded";
 /// Returns true if all floats that a kernel computes are rounded to 16 bits: all results are, or it
 /// has the attribute.

@@ -20,7 +20,7 @@ namespace hlo = mlir::stablehlo;
 using llvm::divideCeil;
 using mlir::st::denseStrides;
 
-/// Maximum number of threads of a scatter, as each of them reads all indices.
+/// Maximum number of threads of a scatter, because each thread reads all indices.
 static constexpr int64_t kOwners = 65536, kThreads = 256;
 /// Updates that a thread loads at once.
 static constexpr int64_t kUpdatesTogether = 16;

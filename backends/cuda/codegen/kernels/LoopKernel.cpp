@@ -197,8 +197,8 @@ FailureOr<SmallVector<Number>> LoopKernel::forChunks(RowPass &pass, SmallVector<
   return totals;
 }
 
-/// Computes the reductions of a level, and those of the next one that go with them. Returns whether
-/// these are done too.
+/// Computes the reductions of a level, and those of the next level that can share the loop. Returns
+/// whether it computed the latter.
 FailureOr<bool> LoopKernel::reduceLevel(RowPass &pass, size_t number) {
   const Geometry &geometry = pass.geometry;
   DenseSet<Value> seen;
@@ -241,13 +241,13 @@ FailureOr<bool> LoopKernel::reduceLevel(RowPass &pass, size_t number) {
 LogicalResult LoopKernel::emitRows(const Geometry &geometry) {
   GroupSet all = (GroupSet(1) << space.getNumGroups()) - 1, kept = all & ~reduced;
   int64_t rows = space.getVolume(kept), perBlock = geometry.threads / geometry.sharers;
-  // Registers: chunks are unrolled, and what is known of one stays known.
+  // Registers: chunks are unrolled, and the cached values of each chunk stay valid.
   RowPass pass{geometry, emitter.rem(emitter.thread(), geometry.sharers),
                SmallVector<Chunk>(geometry.isResident ? geometry.chunks : 0)};
   Value row = emitter.add(emitter.mul(emitter.block(), perBlock),
                           emitter.div(emitter.thread(), geometry.sharers));
   Value rowExists = rows % perBlock == 0 ? Value() : emitter.less(row, rows);
-  // Threads without a row go along with the last one, so that all meet at shuffles and barriers.
+  // Threads without a row duplicate the last row, so that all reach shuffles and barriers.
   setPosition(groupsIn(kept), rowExists ? emitter.min(row, rows - 1) : row);
   for (size_t i = 0; i < levels.size(); ++i) {
     FailureOr<bool> hasNext = reduceLevel(pass, i);

@@ -31,7 +31,7 @@ public:
   /// A scalar constant of this number's element type.
   Number constant(double number) const;
   Number bitsConstant(uint64_t bits) const;
-  /// The least or the largest value of the type, infinite for floats.
+  /// The smallest or the largest value of the type, infinite for floats.
   Number extreme(bool largest, bool isUnsigned) const;
 
   Number operator+(Number other) const;

@@ -45,8 +45,8 @@ private:
 
 hlo::SelectOp MaximumDependence::findMasked(Value input) {
   auto select = input.getDefiningOp<hlo::SelectOp>();
-  const std::optional<double> least = select ? getSplat(select.getOnFalse()) : std::nullopt;
-  return least && std::isinf(*least) && *least < 0 ? select : hlo::SelectOp();
+  const std::optional<double> minimum = select ? getSplat(select.getOnFalse()) : std::nullopt;
+  return minimum && std::isinf(*minimum) && *minimum < 0 ? select : hlo::SelectOp();
 }
 
 /// Returns true if two values of a body are equal: kernels may have repeated ops.

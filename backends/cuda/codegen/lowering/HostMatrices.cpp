@@ -56,7 +56,7 @@ public:
 };
 } // namespace
 
-/// The function of that name; null where it is there already, or `found` is.
+/// The function of that name; null where the module already has it, or `found` is set.
 static func::FuncOp declare(const HostMatrices &block, const Twine &name, ArrayRef<Type> types,
                             func::FuncOp &found) {
   SmallString<64> text;
@@ -69,7 +69,7 @@ static func::FuncOp declare(const HostMatrices &block, const Twine &name, ArrayR
   found =
       func::FuncOp::create(builder, module.getLoc(), symbol, builder.getFunctionType(types, {}));
   found.setPrivate();
-  // Inlined again, it would be as slow to compile as without the function.
+  // If it were inlined again, compilation would be as slow as without the function.
   found->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
   return found;
 }

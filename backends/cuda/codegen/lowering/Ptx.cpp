@@ -37,7 +37,7 @@ static Operation *findLibraryCall(ModuleOp module) {
   return found;
 }
 
-/// Shared memory that a launch asks for has no size in the code. ptxas takes a definition of no
+/// Shared memory that a launch requests has no size in the code. ptxas takes a definition of no
 /// bytes for one byte, and warns of every access.
 static void declareDynamicMemory(ModuleOp module) {
   constexpr unsigned kShared = 3;

@@ -38,7 +38,7 @@ static KernelOp findProduct(WriteOp write) {
   return canAdd ? kernel : KernelOp();
 }
 
-/// Adds what the target of the write holds in the product, and stores the result there.
+/// Adds the content of the write's target in the product, and stores the result there.
 static void accumulateIn(KernelOp kernel, WriteOp write) {
   OpBuilder builder(kernel);
   auto held = ReadOp::create(builder, write.getLoc(), write.getValue().getType(),
@@ -73,7 +73,7 @@ void AccumulateInProducts::visit(TaskOp task) {
 }
 
 void AccumulateInProducts::runOnOperation() {
-  // Sums whose order is fixed have a form of their own.
+  // Sums whose order is fixed have a separate form.
   if (getOperation()->hasAttr(kExactSumsAttr))
     return;
   for (auto program : getOperation().getOps<ProgramOp>())

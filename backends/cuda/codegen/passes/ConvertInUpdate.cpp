@@ -122,7 +122,7 @@ WriteOp ProgramUpdater::findBuffer(OpResult result) {
   return {};
 }
 
-/// Returns true if a result is in such a buffer, or is written nowhere and can get one.
+/// Returns true if a result is in such a buffer, or is not written and can get one.
 bool ProgramUpdater::isInBuffer(OpResult result) {
   return findBuffer(result) ||
          llvm::none_of(result.getUsers(), [](Operation *user) { return isa<WriteOp>(user); });

@@ -154,15 +154,15 @@ static LogicalResult convert(nvgpu::DeviceAsyncCopyOp copy, Pointers &pointers) 
   auto global = LLVM::LLVMPointerType::get(builder.getContext(),
                                            static_cast<unsigned>(NVVM::NVVMMemorySpace::Global));
   source = LLVM::AddrSpaceCastOp::create(builder, loc, global, source);
-  Value most;
+  Value maximum;
   if (Value elements = copy.getSrcElements()) {
-    most = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), elements);
+    maximum = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), elements);
     Value each = arith::ConstantOp::create(builder, loc,
                                            builder.getI32IntegerAttr(static_cast<int32_t>(width)));
-    most = arith::MulIOp::create(builder, loc, most, each);
+    maximum = arith::MulIOp::create(builder, loc, maximum, each);
   }
   NVVM::CpAsyncOp::create(builder, loc, target, source, static_cast<uint32_t>(bytes),
-                          NVVM::LoadCacheModifierKind::CG, most);
+                          NVVM::LoadCacheModifierKind::CG, maximum);
   copy.erase();
   return success();
 }

@@ -333,7 +333,7 @@ static bool mayTouch(Operation *op, FlatSymbolRefAttr storage) {
 
 /// Moves writes of a value that come before an op to after it. Requires that they are the value's
 /// only users there and no op in between accesses their targets.
-static bool moveReadersBehind(Value value, Operation *op) {
+static bool moveUsersAfter(Value value, Operation *op) {
   SmallVector<Operation *> early;
   for (Operation *user : value.getUsers()) {
     if (user->getBlock() != op->getBlock())
@@ -372,7 +372,7 @@ bool EpilogueFuser::fuseSums(KernelOp reduce) {
     if (!product || product->activation != Activation::None)
       continue;
     std::optional<Operand> summed = matchOperandSums(*product, sums, definition);
-    if (!summed || !moveReadersBehind(sums, kernel))
+    if (!summed || !moveUsersAfter(sums, kernel))
       continue;
     auto numbers = product->dot.getDotDimensionNumbers();
     bool isA = *summed == Operand::A;

@@ -1,4 +1,5 @@
-// Per-row values in gradients of attention: multiplied with each other first, and computed once.
+// Computes per-row values in gradients of attention once, and multiplies them with each other
+// first.
 #include "backends/common/ReachingDefinitions.h"
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/analysis/SimilarKernels.h"
@@ -98,7 +99,7 @@ void HoistRowValuesPass::regroup(KernelOp kernel) {
   }
 }
 
-// ---- values of rows -----------------------------------------------------------------------------
+// ---- row values -----------------------------------------------------------------------------
 
 /// Returns the per-row values that a kernel computes from its arguments and broadcasts along
 /// columns. Excludes values that depend on scores, such as their sums, and masks of positions,

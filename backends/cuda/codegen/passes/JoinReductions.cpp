@@ -116,7 +116,7 @@ static KernelOp join(KernelOp first, KernelOp second) {
 }
 
 LogicalResult JoinReductionsPass::runOn(Block &block) {
-  DenseMap<Value, SmallVector<KernelOp, 1>> users; // of tensors, whatever their shape
+  DenseMap<Value, SmallVector<KernelOp, 1>> users; // of tensors of any shape
   for (auto kernel : llvm::make_early_inc_range(block.getOps<KernelOp>())) {
     if (!getReduction(kernel))
       continue;

@@ -22,7 +22,7 @@ public:
   void runOnOperation() override;
 
 private:
-  void lift(ArrayRef<mlir::st::KernelOp> alike);
+  void lift(ArrayRef<mlir::st::KernelOp> equivalent);
 };
 } // namespace
 
@@ -45,7 +45,7 @@ static SmallVector<hlo::ConstantOp> liftableOf(mlir::st::KernelOp kernel) {
 }
 
 /// Returns true if two kernels differ only in constants that can be lifted.
-static bool areAlike(mlir::st::KernelOp a, mlir::st::KernelOp b) {
+static bool areEquivalent(mlir::st::KernelOp a, mlir::st::KernelOp b) {
   Block &left = a.getBody().front(), &right = b.getBody().front();
   if (a.getKind() != b.getKind() || a->getOperandTypes() != b->getOperandTypes() ||
       left.getOperations().size() != right.getOperations().size())
@@ -66,15 +66,15 @@ static bool areAlike(mlir::st::KernelOp a, mlir::st::KernelOp b) {
   return true;
 }
 
-void LiftConstantsPass::lift(ArrayRef<mlir::st::KernelOp> alike) {
-  SmallVector<SmallVector<hlo::ConstantOp>> constants = llvm::map_to_vector(alike, liftableOf);
+void LiftConstantsPass::lift(ArrayRef<mlir::st::KernelOp> equivalent) {
+  SmallVector<SmallVector<hlo::ConstantOp>> constants = llvm::map_to_vector(equivalent, liftableOf);
   for (size_t number = 0; number < constants.front().size(); ++number) {
     auto valueOf = [&](SmallVector<hlo::ConstantOp> &own) { return own[number].getValue(); };
     if (llvm::all_equal(llvm::map_range(constants, valueOf)))
       continue;
     ++numLifted;
-    for (size_t i = 0; i < alike.size(); ++i) {
-      mlir::st::KernelOp kernel = alike[i];
+    for (size_t i = 0; i < equivalent.size(); ++i) {
+      mlir::st::KernelOp kernel = equivalent[i];
       hlo::ConstantOp constant = constants[i][number];
       BlockArgument argument = kernel.getBody().addArgument(constant.getType(), constant.getLoc());
       constant.getResult().replaceAllUsesWith(argument);
@@ -92,7 +92,8 @@ void LiftConstantsPass::runOnOperation() {
     if (!llvm::is_contained({"loop", "reduce", "attention"}, kernel.getKind()))
       return WalkResult::advance();
     auto &known = groups[hashKernel(kernel)];
-    auto *group = llvm::find_if(known, [&](const auto &g) { return areAlike(g.front(), kernel); });
+    auto *group =
+        llvm::find_if(known, [&](const auto &g) { return areEquivalent(g.front(), kernel); });
     if (group == known.end())
       group = &known.emplace_back();
     group->push_back(kernel);
@@ -100,7 +101,7 @@ void LiftConstantsPass::runOnOperation() {
   });
   if (walked.wasInterrupted())
     return signalPassFailure();
-  for (auto &[hash, alike] : groups)
-    for (ArrayRef<mlir::st::KernelOp> group : alike)
+  for (auto &[hash, equivalent] : groups)
+    for (ArrayRef<mlir::st::KernelOp> group : equivalent)
       lift(group);
 }

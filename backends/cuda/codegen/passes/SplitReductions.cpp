@@ -80,7 +80,7 @@ private:
   SmallVector<unsigned> reduced; // axes, outer to inner
 
   // The parts divide full axes and, of the next one, `partsOfNext` ranges.
-  size_t wholeAxes = 0;
+  size_t fullAxes = 0;
   int64_t partsOfNext = 1;
   std::optional<unsigned> divided;
 };
@@ -139,7 +139,8 @@ static Value makeReduction(OpBuilder &builder, hlo::ReduceOp like, Value input,
   return op.getResult(0);
 }
 
-/// Returns the reductions that depend on no other one, or nothing if one of them cannot be split.
+/// Returns the reductions that depend on no other reduction, or nullopt if one of them cannot be
+/// split.
 static SmallVector<hlo::ReduceOp> findFirstReductions(Block &body) {
   SmallVector<hlo::ReduceOp> found;
   DenseSet<Value> behind;
@@ -197,8 +198,8 @@ bool PartialKernel::choose(int64_t cores, bool always) {
     return false;
   const Work work = getWork();
   const Geometry geometry = chooseGeometry(work);
-  const int64_t most = geometry.chunks / kMinSteps;
-  if (!always && (geometry.blocks >= cores || most < 2))
+  const int64_t maximum = geometry.chunks / kMinSteps;
+  if (!always && (geometry.blocks >= cores || maximum < 2))
     return false;
   const int64_t minPoints = always ? 2 : kMinPoints;
   // The number of threads if the reduction is split into `parts`. Small blocks count as 256.
@@ -211,7 +212,7 @@ bool PartialKernel::choose(int64_t cores, bool always) {
     const Geometry divided = chooseGeometry(ofParts);
     return static_cast<double>(divided.blocks * std::max<int64_t>(divided.threads, 256));
   };
-  const double wanted = std::min<double>(kThreadsPerCore * cores, threadsOf(always ? 2 : most));
+  const double wanted = std::min<double>(kThreadsPerCore * cores, threadsOf(always ? 2 : maximum));
   // Chooses the number closest to the wanted one, as a ratio, and prefers more parts to fewer.
   double nearest =
       always ? std::numeric_limits<double>::infinity() : std::log(wanted) - std::log(threadsOf(1));
@@ -223,7 +224,7 @@ bool PartialKernel::choose(int64_t cores, bool always) {
     if (distance >= nearest)
       return;
     nearest = distance;
-    wholeAxes = whole;
+    fullAxes = whole;
     partsOfNext = ofNext;
   };
   int64_t before = 1;
@@ -239,8 +240,8 @@ bool PartialKernel::choose(int64_t cores, bool always) {
     consider(before, i + 1, 1);
   }
   if (partsOfNext > 1)
-    divided = reduced[wholeAxes];
-  return wholeAxes > 0 || partsOfNext > 1;
+    divided = reduced[fullAxes];
+  return fullAxes > 0 || partsOfNext > 1;
 }
 
 bool PartialKernel::varies(Value value, unsigned axis) const {
@@ -306,7 +307,7 @@ bool PartialKernel::canDivide(Operation &op, unsigned axis) {
 bool PartialKernel::isOfParts(Value value, int64_t dim) const {
   std::optional<unsigned> axis = space.getAxis(value, dim);
   return axis &&
-         (axis == divided || llvm::is_contained(ArrayRef(reduced).take_front(wholeAxes), *axis));
+         (axis == divided || llvm::is_contained(ArrayRef(reduced).take_front(fullAxes), *axis));
 }
 
 SmallVector<int64_t> PartialKernel::getPartDims(unsigned result) {

@@ -233,7 +233,7 @@ absl::Status CommandRunner::run(const proto::CudaCommand &command) {
   if (isDone(command))
     return absl::OkStatus();
   if (runsBody(command))
-    return give(command); // The commands of the body come through here as well.
+    return give(command); // The commands of the body pass through this function as well.
   if (!rank.oneByOne)
     return named(giveTimed(command), command);
   return rank.oneByOne->run(/*waitsForOthers=*/countWork(command) == 0, [&] {
@@ -275,7 +275,8 @@ absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int
   isTogether = true; // Commands of loops belong to the same graph.
   absl::Cleanup apart = [&] { isTogether = false; };
   Rank::Recording &recording = rank.recordings[{&commands[begin], context.microBatch}];
-  // Graphs hold the commands of later steps, which skip what the last update has already written.
+  // Graphs hold the commands of later steps, which skip commands that the last update has already
+  // done.
   if (!rank.left->isThere() &&
       std::any_of(commands.begin() + begin, commands.begin() + end,
                   [](const proto::CudaCommand &each) { return each.left_by_update(); })) {
@@ -309,7 +310,7 @@ absl::Status CommandRunner::runTimed(const Commands &commands, int begin, int en
   return rank.timer->end(chosen, std::move(start));
 }
 
-absl::Status CommandRunner::runAlone(const Commands &commands, GpuStream &chosen) {
+absl::Status CommandRunner::runUncaptured(const Commands &commands, GpuStream &chosen) {
   stream = &chosen;
   isTogether = true; // These commands are not recorded in a graph.
   absl::Cleanup apart = [&] { isTogether = false; };

@@ -37,7 +37,7 @@ struct Ways {
 };
 
 /// Runs commands that validateExecutable has checked. Commands between exchanges, messages and host
-/// waits become a graph when they run for the second time; if a graph cannot be made, they are
+/// waits become a graph when they run for the second time; if they cannot be captured, they are
 /// submitted one by one.
 class CommandRunner {
 public:
@@ -71,12 +71,12 @@ private:
   ProductOperands operandsOf(const proto::CudaProduct &product) const;
   AttentionOperands operandsOf(const proto::CudaAttention &attention) const;
   /// Submits commands to one stream, one by one.
-  absl::Status runAlone(const Commands &commands, GpuStream &chosen);
+  absl::Status runUncaptured(const Commands &commands, GpuStream &chosen);
   absl::Status run(const Commands &commands);
   absl::Status runTogether(const Commands &commands, int begin, int end, int64_t count);
   /// The same, measured by the rank's timer if there is one.
   absl::Status runTimed(const Commands &commands, int begin, int end, int64_t count);
-  /// Marks the recording as refused if it cannot be made.
+  /// Marks the recording as refused if the capture fails.
   template <class RunAll> void record(Rank::Recording &recording, int64_t count, RunAll runAll);
   bool runsBody(const proto::CudaCommand &command) const;
   /// Returns true if the previous step's update already wrote a command's results.

@@ -1,4 +1,4 @@
-// Counts the graphs that ranks requested, and those that could not be made.
+// Counts the graphs that ranks requested, and those that could not be captured.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_COMMANDS_GRAPHUSE_H
 #define ST_BACKENDS_CUDA_RUNTIME_COMMANDS_GRAPHUSE_H
 
@@ -24,14 +24,14 @@ public:
       first = absl::StrCat(where, ": ", created.message());
   }
 
-  /// Returns a line if graphs could not be made since the last call; else an empty string.
+  /// Returns a line if graphs could not be captured since the last call; else an empty string.
   std::string takeReport() {
     std::lock_guard<std::mutex> lock(mutex);
     std::string line;
     if (refused > reported)
-      line = absl::StrCat("graphs: ", refused, " of ", asked,
-                          " cannot be made, so their commands are given one by one; the first, ",
-                          first);
+      line = absl::StrCat(
+          "graphs: ", refused, " of ", asked,
+          " cannot be captured, so their commands are launched one by one; the first, ", first);
     reported = refused;
     return line;
   }

@@ -38,8 +38,8 @@ absl::Status StepRecorder::begin(GpuStream &stream) {
 
 std::chrono::nanoseconds StepRecorder::bound() const {
   // The driver reports the time between two events with half a microsecond of resolution, as a
-  // float in milliseconds (cuEventElapsedTime); in a step of some seconds, rounding adds as much
-  // again.
+  // float in milliseconds (cuEventElapsedTime); in a step of a few seconds, rounding adds the same
+  // error again.
   return baseBound + std::chrono::microseconds(1);
 }
 
@@ -105,7 +105,7 @@ absl::StatusOr<StepTrace> gatherTrace(std::vector<StepRecorder::Span> own,
                                       Communicator &communicator) {
   StepTrace trace;
   std::vector<StepRecorder::Span> spans;
-  int64_t most = 0;
+  int64_t maximum = 0;
   for (int64_t process = 0; process < communicator.numProcesses(); ++process) {
     std::string text = process == communicator.process() ? print(own) : std::string();
     int64_t bytes = static_cast<int64_t>(text.size());
@@ -116,10 +116,10 @@ absl::StatusOr<StepTrace> gatherTrace(std::vector<StepRecorder::Span> own,
     ST_RETURN_IF_ERROR(parse(text, spans));
     int64_t number = bound.count();
     ST_RETURN_IF_ERROR(broadcastNumber(number, process, communicator));
-    most = std::max(most, number);
+    maximum = std::max(maximum, number);
   }
   // Both of two ranks may be off; nanoseconds.
-  trace.clockBound = devices.size() > 1 ? 2 * 1000 * most : 0;
+  trace.clockBound = devices.size() > 1 ? 2 * 1000 * maximum : 0;
   int64_t first = std::numeric_limits<int64_t>::max();
   for (const StepRecorder::Span &span : spans)
     first = std::min(first, span.start);

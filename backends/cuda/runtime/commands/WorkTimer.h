@@ -12,8 +12,8 @@
 
 namespace st::cuda {
 
-/// Adds up the times of commands that involve no other rank. What a stream waits for is between
-/// them, so a rank with a slow neighbour computes no longer than otherwise.
+/// Adds up the times of commands that involve no other rank. Waits are between these commands, so a
+/// slow neighbour does not increase a rank's computing time.
 class WorkTimer {
 public:
   /// Brackets commands that are submitted to a stream between the two calls.

@@ -71,7 +71,8 @@ std::vector<int64_t> countSharing(absl::Span<GpuDevice *const> devices,
 }
 
 /// Returns true if each member has its own GPU.
-bool areApart(const std::vector<int64_t> &members, const std::vector<std::string> &identities) {
+bool haveSeparateGpus(const std::vector<int64_t> &members,
+                      const std::vector<std::string> &identities) {
   std::set<std::string> seen;
   return std::all_of(members.begin(), members.end(), [&](int64_t rank) {
     const std::string &identity = identities[static_cast<size_t>(rank)];
@@ -79,7 +80,7 @@ bool areApart(const std::vector<int64_t> &members, const std::vector<std::string
   });
 }
 
-/// Returns true if all processes have NCCL; the first that lacks it says so.
+/// Returns true if all processes have NCCL; the first process that lacks it reports this.
 absl::StatusOr<bool> isNcclEverywhere(Communicator &communicator) {
   const absl::Status tried = findNccl();
   const auto processes = static_cast<size_t>(communicator.numProcesses());
@@ -135,13 +136,13 @@ absl::Status GpuGroups::join(const Key &key, const std::string &id,
     }
     return true;
   }));
-  return tryOut(key, devices, watchdogSeconds);
+  return testGroup(key, devices, watchdogSeconds);
 }
 
 // The first message between two ranks sets up its route, which requires both. Inside a step, a
 // sending rank would wait for the receiver, and the receiver for another rank.
-absl::Status GpuGroups::tryOut(const Key &key, absl::Span<GpuDevice *const> devices,
-                               double watchdogSeconds) {
+absl::Status GpuGroups::testGroup(const Key &key, absl::Span<GpuDevice *const> devices,
+                                  double watchdogSeconds) {
   struct Trial {
     GpuGroup *group;
     std::unique_ptr<GpuStream> stream;
@@ -192,11 +193,11 @@ absl::StatusOr<GpuGroups> GpuGroups::create(const ProgramPeers &peers,
   // All processes have the same groups in the same order.
   std::vector<Key> keys;
   for (const std::vector<int64_t> &members : peers.exchanges)
-    if (members.size() > 1 && areApart(members, identities))
+    if (members.size() > 1 && haveSeparateGpus(members, identities))
       keys.push_back({members, kExchangeChannel});
   for (const Exchange::Channel &channel : peers.channels)
     if (communicator.processOf(channel.from) != communicator.processOf(channel.to) &&
-        areApart({channel.from, channel.to}, identities))
+        haveSeparateGpus({channel.from, channel.to}, identities))
       keys.push_back({{channel.from, channel.to}, channel.number});
   if (keys.empty())
     return created;

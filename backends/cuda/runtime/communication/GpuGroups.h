@@ -42,7 +42,8 @@ private:
   absl::Status join(const Key &key, const std::string &id, absl::Span<GpuDevice *const> devices,
                     double watchdogSeconds);
 
-  absl::Status tryOut(const Key &key, absl::Span<GpuDevice *const> devices, double watchdogSeconds);
+  absl::Status testGroup(const Key &key, absl::Span<GpuDevice *const> devices,
+                         double watchdogSeconds);
 
   std::map<std::pair<int64_t, Key>, std::unique_ptr<GpuGroup>> groups; // by rank
   std::map<GpuDevice *, Address> places;                               // for trials

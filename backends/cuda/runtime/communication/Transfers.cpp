@@ -203,7 +203,7 @@ absl::Status Transfers::send(GpuStream &stream, const proto::CudaSend &send, Add
     exchange.send(channel, message);
     return absl::OkStatus();
   }
-  // The send completes when it is received; the rank continues meanwhile.
+  // The send completes when it is received; until then the rank continues.
   std::unique_ptr<GpuStream> &side = rank.sideStreams[channel];
   if (!side) {
     ST_ASSIGN_OR_RETURN(side, rank.device->createStream());

@@ -38,12 +38,12 @@ struct Rank {
   struct Recording {
     int64_t runs = 0;
     std::unique_ptr<GpuGraph> graph;
-    bool isRefused = false; ///< no graph can be made
+    bool isRefused = false; ///< no graph can be captured
   };
   std::map<std::pair<const proto::CudaCommand *, int64_t>, Recording>
       recordings; // by the first command
   int64_t recordedCommands = 0;
-  GraphUse *graphs = nullptr; ///< null: no graphs are made
+  GraphUse *graphs = nullptr; ///< null: no graphs are captured
 
   std::shared_ptr<LeftByUpdate> left;     ///< of the arena
   OneByOne *oneByOne = nullptr;           ///< null: commands are not waited for one by one

@@ -36,8 +36,8 @@ enum class AttentionPart {
 /// The address of each part; null if a graph does not have it.
 using AttentionParts = std::array<const void *, static_cast<size_t>(AttentionPart::Count)>;
 
-/// cuDNN recognises attention by its operations in the order in which its frontend composes them,
-/// and then keeps no scores in memory.
+/// cuDNN recognises attention only if the operations have the order of its own frontend. It then
+/// stores no scores.
 class AttentionGraph {
 public:
   AttentionGraph(const Cudnn &cudnn, const proto::CudaAttention &attention)

@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kNotSupported = 15; // CUBLAS_STATUS_NOT_SUPPORTED
 constexpr int kMaxTried = 8;      // algorithms per product
-/// A later candidate must take less than this fraction of the best time, so that clock noise
-/// decides nothing.
+/// A later candidate must take less than this fraction of the best time, so that clock noise does
+/// not decide.
 constexpr double kWorthwhile = 0.98;
 
 absl::Status check(int result, const char *what) {
@@ -174,7 +174,7 @@ absl::Status DriverProduct::prepare(const ProductOperands &operands, size_t work
       before && before->algorithm.workspaceBytes <= workspaceBytes &&
       blas.accepts(library, desc, b, a, d, d, before->algorithm.algorithm, &checked) == 0 &&
       checked.workspaceBytes <= before->algorithm.workspaceBytes &&
-      (!before->isApart || !product.body().empty())) {
+      (!before->isSeparate || !product.body().empty())) {
     choice = *before;
     return absl::OkStatus();
   }
@@ -225,7 +225,7 @@ std::string DriverProduct::key(absl::Span<const uint32_t> alignments, size_t wor
 }
 
 absl::StatusOr<std::vector<ProductAlgorithm>>
-DriverProduct::propose(absl::Span<const uint32_t> alignments, size_t workspaceBytes, int most) {
+DriverProduct::propose(absl::Span<const uint32_t> alignments, size_t workspaceBytes, int maximum) {
   Handle preference = nullptr;
   ST_RETURN_IF_ERROR(check(blas.createPreference(&preference), "choosing an algorithm"));
   int result =
@@ -233,10 +233,10 @@ DriverProduct::propose(absl::Span<const uint32_t> alignments, size_t workspaceBy
   for (int operand = 0; operand < 4 && result == 0; ++operand)
     result = blas.setPreference(preference, kPreferAlignmentA + operand, &alignments[operand],
                                 sizeof(uint32_t));
-  std::vector<ProductAlgorithm> found(static_cast<size_t>(most));
+  std::vector<ProductAlgorithm> found(static_cast<size_t>(maximum));
   int count = 0;
   if (result == 0)
-    result = blas.choose(library, desc, b, a, d, d, preference, most, found.data(), &count);
+    result = blas.choose(library, desc, b, a, d, d, preference, maximum, found.data(), &count);
   blas.destroyPreference(preference);
   if (result != kNotSupported)
     ST_RETURN_IF_ERROR(check(result, "choosing an algorithm"));
@@ -280,7 +280,7 @@ absl::Status DriverProduct::choose(absl::Span<const ProductAlgorithm> proposed,
   const absl::StatusOr<double> seconds = trial.time([&] { return trial.trial.runBody(); });
   if (absl::IsAborted(seconds.status()))
     return seconds.status();
-  choice.isApart = seconds.ok() && *seconds < best * kWorthwhile;
+  choice.isSeparate = seconds.ok() && *seconds < best * kWorthwhile;
   return absl::OkStatus();
 }
 

@@ -37,7 +37,7 @@ public:
   DriverProduct &operator=(const DriverProduct &) = delete;
 
   /// The commands of the product's body are faster.
-  bool isApart() const { return choice.isApart; }
+  bool isSeparate() const { return choice.isSeparate; }
 
   /// Calls cuBLASLt once per matrix of the batch dimensions other than the last.
   absl::Status run(const ProductOperands &operands, DevicePointer workspace, Handle stream);

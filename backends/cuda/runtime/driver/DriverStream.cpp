@@ -81,11 +81,11 @@ public:
   absl::StatusOr<bool> prepare(const proto::CudaProduct &product, const ProductOperands &operands,
                                GpuTrial *trial) override {
     ST_ASSIGN_OR_RETURN(const DriverProduct *known, getProduct(product, operands, trial));
-    return !known->isApart();
+    return !known->isSeparate();
   }
   bool canMultiply(const proto::CudaProduct &product) const override {
     auto it = products.find(&product);
-    return it != products.end() && it->second && !it->second->isApart();
+    return it != products.end() && it->second && !it->second->isSeparate();
   }
   void forgetProducts() override { products.clear(); }
   absl::Status prepare(const proto::CudaAttention &attention, GpuTrial &trial) override;
@@ -187,7 +187,7 @@ absl::Status DriverStream::launch(int64_t kernel, absl::Span<const Address> argu
 
 /// The minimum over several timings of a few runs each.
 absl::StatusOr<double> DriverStream::time(const std::function<absl::Status()> &work) {
-  double least = HUGE_VAL;
+  double minimum = HUGE_VAL;
   ST_RETURN_IF_ERROR(work()); // The first run loads the code.
   for (int timing = 0; timing < kTimings; ++timing) {
     ST_ASSIGN_OR_RETURN(const Mark begin, markTime());
@@ -197,9 +197,9 @@ absl::StatusOr<double> DriverStream::time(const std::function<absl::Status()> &w
     if (absl::Status done = wait(); !done.ok())
       return absl::AbortedError(done.message());
     ST_ASSIGN_OR_RETURN(const double seconds, device.secondsBetween(*begin, *end));
-    least = std::min(least, seconds / kTimedRuns);
+    minimum = std::min(minimum, seconds / kTimedRuns);
   }
-  return least;
+  return minimum;
 }
 
 absl::StatusOr<DriverProduct *> DriverStream::getProduct(const proto::CudaProduct &product,

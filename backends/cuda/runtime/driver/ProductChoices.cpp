@@ -20,7 +20,7 @@ namespace st::cuda {
 namespace {
 
 constexpr size_t kBytes = sizeof(ProductAlgorithm::algorithm);
-constexpr char kApart[] = "apart";
+constexpr char kSeparate[] = "apart";
 
 std::string cacheFolder() {
   auto variable = [](const char *name) {
@@ -44,7 +44,8 @@ void makeFolders(const std::string &path) {
 } // namespace
 
 bool ProductChoice::operator==(const ProductChoice &other) const {
-  return isApart == other.isApart && algorithm.workspaceBytes == other.algorithm.workspaceBytes &&
+  return isSeparate == other.isSeparate &&
+         algorithm.workspaceBytes == other.algorithm.workspaceBytes &&
          std::memcmp(algorithm.algorithm, other.algorithm.algorithm, kBytes) == 0;
 }
 
@@ -80,12 +81,12 @@ bool ProductChoices::read(absl::string_view text, Choices &choices) {
     ProductChoice choice;
     uint64_t workspace = 0;
     if (parts.size() < 3 || parts.size() > 4 || parts[2].size() != 2 * kBytes ||
-        !absl::SimpleAtoi(parts[1], &workspace) || (parts.size() == 4 && parts[3] != kApart))
+        !absl::SimpleAtoi(parts[1], &workspace) || (parts.size() == 4 && parts[3] != kSeparate))
       return false;
     const std::string bytes = absl::HexStringToBytes(parts[2]);
     std::memcpy(choice.algorithm.algorithm, bytes.data(), kBytes);
     choice.algorithm.workspaceBytes = workspace;
-    choice.isApart = parts.size() == 4;
+    choice.isSeparate = parts.size() == 4;
     choices[std::string(parts[0])] = choice;
   }
   return true;
@@ -97,7 +98,7 @@ std::string ProductChoices::write(const Choices &choices) {
     absl::StrAppend(&text, key, "\t", choice.algorithm.workspaceBytes, "\t",
                     absl::BytesToHexString(
                         {reinterpret_cast<const char *>(choice.algorithm.algorithm), kBytes}),
-                    choice.isApart ? "\t" : "", choice.isApart ? kApart : "", "\n");
+                    choice.isSeparate ? "\t" : "", choice.isSeparate ? kSeparate : "", "\n");
   return text;
 }
 

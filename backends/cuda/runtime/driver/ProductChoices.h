@@ -18,7 +18,7 @@ namespace st::cuda {
 /// The implementation of a product.
 struct ProductChoice {
   ProductAlgorithm algorithm = {};
-  bool isApart = false; ///< separate commands for the epilogue are faster
+  bool isSeparate = false; ///< separate commands for the epilogue are faster
 
   bool operator==(const ProductChoice &other) const;
 };

@@ -10,7 +10,7 @@
 namespace st::cuda {
 
 /// 9.13: the first version whose attention returns the maximum and the sum of each row.
-constexpr size_t kCudnnLeastVersion = 91300;
+constexpr size_t kCudnnMinVersion = 91300;
 
 /// Kinds of descriptors.
 enum CudnnKind : int {

@@ -100,7 +100,7 @@ absl::StatusOr<Nccl> openNccl() {
   ST_RETURN_IF_ERROR(library.status);
   int version = 0;
   ST_RETURN_IF_ERROR(nccl.check(nccl.getVersion(&version), "asking for its version"));
-  library.expectVersion(version, kNcclLeastVersion);
+  library.expectVersion(version, kNcclMinVersion);
   ST_RETURN_IF_ERROR(library.status);
   return nccl;
 }
@@ -127,7 +127,7 @@ absl::StatusOr<Cudnn> openCudnn() {
   library.find(cudnn.finalize, "cudnnBackendFinalize");
   library.find(cudnn.execute, "cudnnBackendExecute");
   ST_RETURN_IF_ERROR(library.status);
-  library.expectVersion(static_cast<int64_t>(cudnn.getVersion()), kCudnnLeastVersion);
+  library.expectVersion(static_cast<int64_t>(cudnn.getVersion()), kCudnnMinVersion);
   ST_RETURN_IF_ERROR(library.status);
   return cudnn;
 }

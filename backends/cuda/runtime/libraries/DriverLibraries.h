@@ -145,7 +145,7 @@ struct BlasLt {
 absl::StatusOr<const BlasLt *> getBlasLt();
 
 constexpr int kNcclInProgress = 7, kNcclBytes = 0;
-constexpr int kNcclLeastVersion = 21400; // 2.14: the first version with non-blocking communicators
+constexpr int kNcclMinVersion = 21400; // 2.14: the first version with non-blocking communicators
 
 struct NcclId {
   char bytes[128];
@@ -154,7 +154,7 @@ struct NcclId {
 /// The settings of the first version that has them; later versions treat the rest as unset.
 struct NcclConfig {
   size_t size = sizeof(NcclConfig);
-  unsigned magic = 0xcafebeef, version = kNcclLeastVersion;
+  unsigned magic = 0xcafebeef, version = kNcclMinVersion;
   int blocking = 0;
 };
 

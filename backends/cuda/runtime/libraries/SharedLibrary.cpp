@@ -44,7 +44,7 @@ bool isNotFound(absl::string_view error, absl::string_view name) {
   return absl::StartsWith(error, absl::StrCat(name, ": cannot open shared object file"));
 }
 
-/// The name of the library that the loader did not find; empty if the error says something else.
+/// The name of the library that the loader did not find; empty for other errors.
 std::string nameOfMissing(absl::string_view error) {
   const absl::string_view name = error.substr(0, error.find(':'));
   return isNotFound(error, name) ? std::string(name) : "";
@@ -85,7 +85,7 @@ SharedLibrary::SharedLibrary(absl::Span<const char *const> names, const char *pu
     for (const char *candidate : names) {
       const std::string file = inFolders ? findFile(candidate) : candidate;
       std::string error;
-      // The user asked for the library in our folders, so no other one is taken silently.
+      // The user asked for the library in our folders, so no other library replaces it silently.
       if (handle || !refused.empty() || file.empty())
         continue;
       handle = open(file, error);
@@ -110,15 +110,15 @@ void *SharedLibrary::findSymbol(const char *symbol) {
   void *found = ::dlsym(handle, symbol);
   if (!found)
     status = absl::UnavailableError(
-        absl::StrCat(name, " has no ", symbol, ": a newer one is needed; it ", purpose));
+        absl::StrCat(name, " has no ", symbol, ": it is too old; it ", purpose));
   return found;
 }
 
-void SharedLibrary::expectVersion(int64_t found, int64_t least) {
-  if (status.ok() && found < least)
-    status = absl::UnavailableError(absl::StrCat(name, " is of version ", printVersion(found),
-                                                 ", at least ", printVersion(least),
-                                                 " is needed; it ", purpose));
+void SharedLibrary::expectVersion(int64_t found, int64_t minimum) {
+  if (status.ok() && found < minimum)
+    status = absl::UnavailableError(absl::StrCat(name, ": expected version ", printVersion(minimum),
+                                                 " or later, found ", printVersion(found), "; it ",
+                                                 purpose));
 }
 
 void preloadLibraries(absl::Span<const char *const> names) {

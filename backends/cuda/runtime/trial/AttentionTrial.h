@@ -1,4 +1,4 @@
-// Checks that a plan of cuDNN computes the same attention as generated kernels.
+// Checks that a cuDNN plan computes the same attention as the generated kernels.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_TRIAL_ATTENTIONTRIAL_H
 #define ST_BACKENDS_CUDA_RUNTIME_TRIAL_ATTENTIONTRIAL_H
 

@@ -44,7 +44,7 @@ absl::Status CommandTrial::runBody() {
   if (!isPrepared)
     ST_RETURN_IF_ERROR(runner.prepare(body, ways));
   isPrepared = true;
-  return inMemory([&] { return runner.runAlone(body, stream); });
+  return inMemory([&] { return runner.runUncaptured(body, stream); });
 }
 
 } // namespace st::cuda

@@ -21,8 +21,8 @@ absl::Status writeKeptRows(const proto::CudaAttention &gradient, const Attention
                            GpuDevice &device);
 
 /// Computes the gradients of q, k and v on the host, as bytes in the layout of the device. First
-/// replaces keys, values and columns of the bias as above. Use this for kernels that read other row
-/// values than maxima and sums: these come from the forward pass's output, which a trial lacks.
+/// replaces keys, values and columns of the bias as above. Use this for kernels that read row
+/// values other than maxima and sums: these need the forward pass's output, which a trial lacks.
 absl::StatusOr<std::vector<std::vector<uint8_t>>>
 computeGradients(const proto::CudaAttention &gradient, const AttentionOperands &operands,
                  GpuDevice &device);

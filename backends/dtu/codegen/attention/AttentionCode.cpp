@@ -42,7 +42,7 @@ TilePosition AttentionCode::positionOf(StreamBuilder &stream, const Expr &item) 
   if (exact || step == 1) {
     position.rows = stream.extent(tiling.rows, first, size, exact);
   } else {
-    // In turns of `step` elements, whose last one may be incomplete.
+    // In rounds of `step` elements, of which the last may be incomplete.
     const int64_t missing = step - 1 - (size - 1) % step,
                   turns = static_cast<int64_t>(llvm::divideCeil(size, step));
     position.rows = stream.extent(tiling.rows, stream.index(first + missing, step), turns, false);

@@ -32,16 +32,16 @@ public:
   int64_t items = 1;
 
   void setBases(const KernelContext &context);
-  /// The position of a worker's tile in an item, with all streamed elements. Workers have the
-  /// elements of the parallel dimension in turn (`rowStep`), or each has consecutive ones.
+  /// The position of a worker's tile in an item, with all streamed elements. Workers take elements
+  /// of the parallel dimension round-robin (`rowStep`), or each takes consecutive ones.
   TilePosition positionOf(StreamBuilder &stream, const Expr &item) const;
 
   /// Blocks [begin, end) of columns or rows.
   struct Blocks {
     Expr begin, end;
   };
-  /// The blocks of `size` indices that hold an element of `band` (the streamed index minus the
-  /// own one) for `count` own indices from `first` on; `length`: of the streamed indices.
+  /// The blocks of `size` streamed indices that have an element of `band` (streamed minus parallel
+  /// index) for `count` parallel indices from `first` on. There are `length` streamed indices.
   static Blocks getBlocks(StreamBuilder &stream, const mlir::st::DiagonalBand &band,
                           const Expr &first, int64_t count, int64_t length, int64_t size);
 

@@ -55,8 +55,8 @@ void AttentionColumns::loadPanelPart(const AttentionProduct &product, const Expr
   emitCopy(dte, l1Address(slot), l2Address(source), std::move(copy), product.type, product.type);
 }
 
-/// The queues meet before each block. Hence all rows of a panel are in L2 before any queue reads
-/// them, and all queues have read them before the rows of the next iteration are stored.
+/// The queues synchronise before each block. So all rows of a panel are in L2 before any queue
+/// reads them, and all queues have read them before the rows of the next iteration are stored.
 void AttentionColumns::load(const TilePosition &point) const {
   StreamBuilder &dte = builder.dte;
   emitBlocks(dte, [&](size_t index, Expr block, Expr slot) {
@@ -84,7 +84,7 @@ void AttentionColumns::store(const TilePosition &point) const {
 
 // ---- core -------------------------------------------------------------------------------------
 
-/// Adds the rows of a block that a mask leaves for a strip.
+/// Adds the rows of a block that the mask keeps for a strip.
 void AttentionColumns::multiplyStrip(const AttentionProduct &product, size_t index,
                                      const Strip &strip, const Expr &block,
                                      const Expr &slot) const {
@@ -127,7 +127,7 @@ void AttentionColumns::multiplyStrip(const AttentionProduct &product, size_t ind
   core.when(begin, end, [&](Expr) { emit(); });
 }
 
-/// All workers receive all blocks, and multiply the rows that a mask leaves for their columns.
+/// All workers receive all blocks, and multiply the rows that the mask keeps for their columns.
 void AttentionColumns::multiply() const {
   StreamBuilder &core = builder.core;
   StreamBuilder::Scope scope(core);

@@ -1,6 +1,6 @@
 // Products of a fused attention-like kernel that contract its rows. Their operands wait in L2 until
 // all rows of an iteration of the outer loops are complete. Then every worker takes some of the
-// columns and runs through all rows, block by block.
+// columns and iterates over all rows, block by block.
 #pragma once
 
 #include "backends/dtu/codegen/attention/AttentionCode.h"
@@ -13,7 +13,7 @@ public:
       : code(code), builder(code.builder), fused(code.fused), tiling(code.tiling),
         rowBlocks(tiling.rowBlock == 0 ? 0 : llvm::divideCeil(code.allRows, tiling.rowBlock)) {
     mlir::st::DiagonalBand ofRows = fused.band.transpose();
-    // The sums of every column need rows that start them.
+    // Every column needs a row that initialises its sums.
     if (rowBlocks != 0 && ofRows.countTiles(code.columns, 1, code.allRows, kRows))
       band = ofRows;
   }
@@ -35,10 +35,10 @@ private:
   int64_t rowBlocks;
   mlir::st::DiagonalBand band; // of rows minus columns
 
-  /// The rows that are counted together, and the columns that have the same rows.
+  /// The granularity of ranges of rows, and the number of columns that share a range.
   static constexpr int64_t kRows = 16, kColumns = 64;
 
-  /// Some of a worker's columns, and the rows [begin, end) that a mask leaves for them.
+  /// Some of a worker's columns, and the rows [begin, end) that the mask keeps for them.
   struct Strip {
     int64_t first, size; ///< columns
     Expr begin, end;

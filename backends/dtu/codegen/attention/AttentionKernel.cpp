@@ -3,8 +3,8 @@
 //
 // For each iteration of the outer loops, every worker holds some of the rows in its L1, with all
 // their columns. The matrices that all rows multiply with arrive in blocks of columns. Each queue
-// loads a share of a block for all cores: the queues meet before, when all cores have left that
-// half of the double buffer, and after, when all shares have arrived.
+// loads a share of a block for all cores: the queues synchronise before, when all cores have
+// finished with that half of the double buffer, and after, when all shares have arrived.
 //
 // Products that contract the rows run after the last of these (AttentionColumns).
 #include "backends/dtu/codegen/attention/AttentionColumns.h"
@@ -29,7 +29,7 @@ private:
   int64_t blocks;               // column blocks of the streamed matrices
   Expr queueBlocks, coreBlocks; // the number of blocks that each stream has passed, under a mask
 
-  /// Rows of a tile and the columns [begin, end) that a mask leaves for them.
+  /// Rows of a tile and the columns [begin, end) that the mask keeps for them.
   struct Strip {
     TilePosition position;
     Expr begin, end;
@@ -56,10 +56,10 @@ private:
   void finishItem(const TilePosition &position, const Expr &item);
 
   void emitCore();
-  void multiply(const AttentionProduct &product, bool makesRows, size_t index,
+  void multiply(const AttentionProduct &product, bool computesRows, size_t index,
                 ArrayRef<Strip> strips, const Expr &block, const Expr &slot,
                 const Expr &resultSlot);
-  void multiplyStrip(const AttentionProduct &product, bool makesRows, size_t index,
+  void multiplyStrip(const AttentionProduct &product, bool computesRows, size_t index,
                      const Strip &strip, const Expr &block, const Expr &slot,
                      const Expr &resultSlot);
 
@@ -73,7 +73,7 @@ private:
 };
 } // namespace
 
-/// The column blocks that some row of an item needs. All workers have the same: they load together.
+/// The column blocks that some row of an item needs, the same for all workers: they load together.
 AttentionCode::Blocks AttentionKernel::blocksOf(StreamBuilder &stream, const Expr &item) const {
   const TileDigit &rows = digits.back();
   Expr first = isMasked() ? stream.index(item, 1, rows.count, rows.tile) : Expr(0);
@@ -272,7 +272,7 @@ void AttentionKernel::finishItem(const TilePosition &position, const Expr &item)
   });
 }
 
-/// Loads what the row work of a tile reads, in the columns that some row of the item needs.
+/// Loads the operands of a tile's row work, in the columns that some row of the item needs.
 void AttentionKernel::loadInputs(const TilePosition &position, const Blocks &range) {
   StreamBuilder &dte = builder.dte;
   StreamBuilder::Scope scope(dte);
@@ -315,9 +315,9 @@ void AttentionKernel::emitQueue() {
 // ---- core -------------------------------------------------------------------------------------
 
 /// Multiplies a strip with its columns of a block.
-void AttentionKernel::multiplyStrip(const AttentionProduct &product, bool makesRows, size_t index,
-                                    const Strip &strip, const Expr &block, const Expr &slot,
-                                    const Expr &resultSlot) {
+void AttentionKernel::multiplyStrip(const AttentionProduct &product, bool computesRows,
+                                    size_t index, const Strip &strip, const Expr &block,
+                                    const Expr &slot, const Expr &resultSlot) {
   StreamBuilder &core = builder.core;
   const int64_t width = hw::byteWidth(product.type), across = product.matrix.width,
                 sumBytes = hw::byteWidth(hw::DType::F32), firstRow = strip.position.firstRow;
@@ -327,7 +327,7 @@ void AttentionKernel::multiplyStrip(const AttentionProduct &product, bool makesR
   hw::Extent walked = blockColumns(core, block);
   auto emit = [&] {
     const Expr tile = storage.offset(0, product.value, 0) +
-                      (begin + firstRow * columns) * (makesRows ? sumBytes : width);
+                      (begin + firstRow * columns) * (computesRows ? sumBytes : width);
     hw::Matmul matmul;
     matmul.type = product.type;
     for (hw::Address *address : {&matmul.a, &matmul.b, &matmul.c})
@@ -335,7 +335,7 @@ void AttentionKernel::multiplyStrip(const AttentionProduct &product, bool makesR
     matmul.b.offset = (slot + (begin - start) * (streamInside ? width : across * width)).toAffine();
     matmul.ldb = streamInside ? tiling.block : across;
     matmul.m = strip.position.rows;
-    if (makesRows) {
+    if (computesRows) {
       matmul.a.offset = Expr(tiling.rowOperands[index] + firstRow * across * width).toAffine();
       matmul.c.offset = tile.toAffine();
       matmul.n = walked;
@@ -362,19 +362,19 @@ void AttentionKernel::multiplyStrip(const AttentionProduct &product, bool makesR
   if (tiling.band.hasFirst())
     begin = core.clamp(strip.begin, start, limit);
   const Expr end = core.clamp(strip.end, start, limit);
-  const int64_t most = std::min(tiling.block, columns);
-  walked = core.extent(most, begin + (Expr(most) - end), most, false);
+  const int64_t maximum = std::min(tiling.block, columns);
+  walked = core.extent(maximum, begin + (Expr(maximum) - end), maximum, false);
   core.when(begin, end, [&](Expr) { emit(); });
 }
 
-void AttentionKernel::multiply(const AttentionProduct &product, bool makesRows, size_t index,
+void AttentionKernel::multiply(const AttentionProduct &product, bool computesRows, size_t index,
                                ArrayRef<Strip> strips, const Expr &block, const Expr &slot,
                                const Expr &resultSlot) {
   StreamBuilder &core = builder.core;
   core.wait(builder.semaphore(Sem::Full));
   for (const Strip &strip : strips) {
     StreamBuilder::Scope scope(core);
-    multiplyStrip(product, makesRows, index, strip, block, slot, resultSlot);
+    multiplyStrip(product, computesRows, index, strip, block, slot, resultSlot);
   }
   core.signal(builder.semaphore(Sem::Empty));
 }
@@ -450,7 +450,7 @@ LogicalResult mlir::dtu::emitAttentionKernel(KernelContext &context) {
   TileShape shape{fused->rowGroup(), fused->columnGroup(), 1, 1};
   Operation *op = context.body.getParentOp();
   if (!storage.assign(phase, shape))
-    return op->emitOpError("has more constants than a core keeps");
+    return op->emitOpError("has more constants than a core's scalar area can hold");
   const Machine &machine = context.builder.machine;
   std::optional<AttentionTiling> tiling = chooseTiling(*fused, storage, machine);
   if (!tiling)

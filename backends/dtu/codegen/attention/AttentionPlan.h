@@ -80,15 +80,15 @@ FailureOr<FusedAttention> analyzeAttention(Block &body);
 /// Products that compute rows, then those that contract columns, then those that contract rows.
 SmallVector<AttentionProduct *> getProducts(FusedAttention &fused);
 
-/// Columns that a mask leaves are counted in multiples of this: an f32 vector.
+/// Columns that a mask keeps are counted in multiples of this: an f32 vector.
 constexpr int64_t kMaskedColumns = 32;
 
 /// The tile sizes of a fused kernel, and the L1 layout.
 struct AttentionTiling {
   int64_t rows = 0;  // per core
   int64_t block = 0; // matrix columns per block, a multiple of the number of workers
-  // If a mask hides columns, workers have the rows in turn, `rowStep` apart, so that all have the
-  // same work. They compute `strip` rows at a time: the columns that `band` leaves for them.
+  // If a mask hides columns, workers take rows round-robin, `rowStep` apart, so that all have the
+  // same work. They compute `strip` rows at a time: the columns that `band` keeps for them.
   mlir::st::DiagonalBand band;
   int64_t strip = 0, rowStep = 1;
   // Byte offsets in L1, followed by the end.
@@ -106,7 +106,7 @@ struct AttentionTiling {
   SmallVector<int64_t> matrices;
 };
 
-/// The tiling with the least estimated time; nothing if none fits. `storage` is assigned.
+/// The tiling with the lowest estimated time; nullopt if none fits. `storage` is assigned.
 std::optional<AttentionTiling> chooseTiling(const FusedAttention &fused, const TileStorage &storage,
                                             const Machine &machine);
 

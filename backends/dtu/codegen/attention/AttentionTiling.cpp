@@ -1,5 +1,5 @@
 // The tiles of fused attention-like kernels that hold full rows: the L1 layout, and the sizes with
-// the least estimated time.
+// the lowest estimated time.
 #include "backends/dtu/codegen/attention/AttentionPlan.h"
 #include "backends/dtu/isa/Names.h"
 
@@ -102,7 +102,7 @@ static double estimateColumns(const FusedAttention &fused, int64_t rowBlock,
 }
 
 namespace {
-/// Averages of what a mask leaves of a worker's rows.
+/// Averages over the elements of a worker's rows that the mask keeps.
 struct VisibleWork {
   double blocks = 0;  ///< that the workers load for a tile of all workers
   double strips = 0;  ///< of a tile
@@ -138,19 +138,20 @@ static double estimate(const FusedAttention &fused, const AttentionTiling &tilin
                 partColumns =
                     tiling.band.isAll() ? tiling.block : std::llround(work.columns / work.parts);
   double time = 0;
-  auto add = [&](const AttentionProduct &product, bool makesRows) {
+  auto add = [&](const AttentionProduct &product, bool computesRows) {
     const int64_t width = hw::byteWidth(product.type), across = product.matrix.width;
-    const double part = makesRows ? machine.matmulTime(stripRows, partColumns, across, width == 2)
-                                  : machine.matmulTime(stripRows, across, partColumns, width == 2);
+    const double part = computesRows
+                            ? machine.matmulTime(stripRows, partColumns, across, width == 2)
+                            : machine.matmulTime(stripRows, across, partColumns, width == 2);
     const auto bytes = double(tiling.block * across * width);
     time += std::max(work.strips * work.parts * part + work.blocks * 2 * machine.syncTime,
                      work.blocks *
                          (machine.dteLatency + 4 * machine.syncTime + bytes / machine.dteRate));
   };
   for (const AttentionProduct &product : fused.producers)
-    add(product, /*makesRows=*/true);
+    add(product, /*computesRows=*/true);
   for (const AttentionProduct &product : fused.consumers)
-    add(product, /*makesRows=*/false);
+    add(product, /*computesRows=*/false);
   for (const TileOp &op : fused.program.ops)
     time += work.strips * machine.vectorTime(stripRows, std::llround(work.columns), 4,
                                              hw::isTranscendental(op.op));
@@ -174,9 +175,9 @@ static SmallVector<RowBlock> getRowBlocks(const FusedAttention &fused, const Mac
   if (fused.columnProducts.empty())
     return {{0, 0}};
   int64_t rows = fused.space.getSize(unsigned(fused.rowGroup()));
-  int64_t most = llvm::alignTo(std::min(kMaxRows, rows), machine.workers);
+  int64_t maximum = llvm::alignTo(std::min(kMaxRows, rows), machine.workers);
   SmallVector<RowBlock> blocks;
-  for (int64_t block = machine.workers; block <= most; block += machine.workers) {
+  for (int64_t block = machine.workers; block <= maximum; block += machine.workers) {
     double time = estimateColumns(fused, block, machine);
     if (blocks.empty() || time < blocks.back().time)
       blocks.push_back({block, time});
@@ -193,7 +194,7 @@ static SmallVector<AttentionTiling, 0> getTilings(const FusedAttention &fused, i
                 rows = fused.space.getSize(unsigned(fused.rowGroup())),
                 maxRows = std::min<int64_t>(kMaxRows, llvm::divideCeil(rows, workers)),
                 maskedStep = std::lcm(workers, kMaskedColumns);
-  // Every row, every tile and every block of columns needs elements in the band, which start sums.
+  // Every row, tile and block of columns needs an element in the band, which initialises its sums.
   const bool skips = !fused.band.isAll() && fused.band.countTiles(rows, 1, columns, kMaskedColumns);
   const int64_t bounds = int64_t(fused.band.hasFirst()) + int64_t(fused.band.hasLast());
   SmallVector<AttentionTiling, 0> tilings;

@@ -55,7 +55,7 @@ static bool isIdentity(hlo::ReduceOp reduce) {
           (*kind == Reduction::Sum && matchPattern(init, m_AnyZeroFloat())));
 }
 
-/// Returns nothing unless later blocks only scale the values of earlier ones: all reductions are
+/// Returns nullopt unless later blocks only scale the values of earlier ones: all reductions are
 /// maxima and the sums of exponentials relative to them, and all products read such exponentials.
 static std::optional<Softmax> findSoftmax(FusedAttention &fused, const StreamedPlan &plan) {
   Softmax softmax;
@@ -113,7 +113,7 @@ int OnlineSoftmax::addConstant(double number) {
   return index;
 }
 
-/// Adds an op on values of rows to the program.
+/// Adds an op on row values to the program.
 int OnlineSoftmax::addOp(hw::VectorOp vectorOp, hw::DType type, ArrayRef<int> sources,
                          std::optional<int> dst) {
   TileOp op;
@@ -134,7 +134,7 @@ bool OnlineSoftmax::isRelative(int op) const {
                       [&](const TileRef &source) { return running.contains(source.value); });
 }
 
-/// Computes the maxima, and what depends on none.
+/// Computes the maxima, and all values that do not depend on a maximum.
 void OnlineSoftmax::addFree(ArrayRef<int> ops) {
   for (int op : ops) {
     if (llvm::is_contained(softmax.maximumOps, op)) {
@@ -189,7 +189,7 @@ void OnlineSoftmax::addRelative(ArrayRef<int> ops) {
   }
 }
 
-/// After the pass: values of rows, and what divides the products' results.
+/// After the pass: row values, and the divisors of the products' results.
 void OnlineSoftmax::finish() {
   for (const TilePhase &phase : plan.passes) {
     llvm::append_range(pass.itemOps, phase.itemOps);
@@ -214,7 +214,7 @@ void OnlineSoftmax::finish() {
 }
 
 void OnlineSoftmax::run() {
-  // Values of rows between the reductions and the products are part of the pass as well.
+  // Row values between the reductions and the products are part of the pass as well.
   llvm::SmallSetVector<int, 32> all;
   for (const TilePhase &phase : plan.passes) {
     all.insert_range(phase.ops);

@@ -7,8 +7,9 @@
 // matrices and adds up the results.
 //
 // All workers need the same blocks of the matrices. Each queue loads a share of a block for all
-// cores: the queues meet before, when all cores have left that half of the double buffer, and
-// after, when all shares have arrived. A core skips blocks that a mask hides from its own elements.
+// cores: the queues synchronise before, when all cores have finished with that half of the double
+// buffer, and after, when all shares have arrived. A core skips blocks that a mask hides from its
+// own elements.
 #include "backends/dtu/codegen/attention/StreamedKernel.h"
 #include "backends/dtu/codegen/attention/AttentionCode.h"
 
@@ -71,12 +72,12 @@ StreamedKernel::StreamedKernel(ProgramBuilder &builder, const FusedAttention &fu
       length(fused.space.getSize(unsigned(fused.streamed))) {
   mlir::st::DiagonalBand ofParallel =
       fused.parallel < fused.streamed ? fused.band : fused.band.transpose();
-  // Every core needs a block that starts its sums.
+  // Every core needs a block that initialises its sums.
   if (ofParallel.countTiles(size, tiling.rows, length, tiling.block))
     band = ofParallel;
 }
 
-/// The blocks that some worker needs for an item. All workers have the same: they load together.
+/// The blocks that some worker needs for an item, the same for all workers: they load together.
 AttentionCode::Blocks StreamedKernel::sharedBlocks(StreamBuilder &stream, const Expr &item) const {
   const TileDigit &rows = digits.back();
   Expr first = band.isAll() ? Expr(0) : stream.index(item, 1, rows.count, rows.tile);
@@ -101,7 +102,7 @@ TilePosition StreamedKernel::atBlock(StreamBuilder &stream, const TilePosition &
 
 // ---- queue ------------------------------------------------------------------------------------
 
-/// Loads what a worker keeps for an item. The core has finished the previous one.
+/// Loads the values that a worker keeps during an item. The core has finished the previous one.
 void StreamedKernel::loadItem(const TilePosition &position) {
   StreamBuilder &dte = builder.dte;
   loadRowOperands(position);
@@ -209,7 +210,7 @@ hw::Matmul StreamedKernel::makeProduct(const AttentionProduct &product, size_t n
   return matmul;
 }
 
-/// Multiplies the rows of a result by a value of rows.
+/// Multiplies the rows of a result by a row value.
 void StreamedKernel::scaleResult(size_t consumer, int value, const TilePosition &position) {
   const int64_t width = fused.consumers[consumer].matrix.width;
   hw::Vector vector;

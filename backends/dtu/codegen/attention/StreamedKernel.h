@@ -36,7 +36,7 @@ struct StreamedPlan {
 /// "FlashAttention-2", 2023, section 3.1). Returns false for other rows.
 bool mergeSoftmaxPasses(FusedAttention &fused, StreamedPlan &plan);
 
-/// Plans the tiling with the least estimated time, and places the values of a tile in `storage`.
+/// Plans the tiling with the lowest estimated time, and places the values of a tile in `storage`.
 /// Fails with a message.
 llvm::Expected<StreamedPlan> planStreamed(FusedAttention &fused, TileStorage &storage,
                                           const Machine &machine);

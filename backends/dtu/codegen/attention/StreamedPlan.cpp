@@ -123,7 +123,7 @@ static BlockTime estimateBlock(FusedAttention &fused, const StreamedPlan &plan, 
 }
 
 /// Estimated nanoseconds of the items of one iteration of the outer loops. A block is computed
-/// while the next one arrives. All workers load the blocks that one of them needs.
+/// while the next one arrives. If one worker needs a block, all workers load it.
 static double estimate(FusedAttention &fused, const StreamedPlan &plan,
                        const AttentionTiling &tiling, const Machine &machine) {
   const int64_t rows = fused.space.getSize(unsigned(fused.parallel)),
@@ -136,8 +136,8 @@ static double estimate(FusedAttention &fused, const StreamedPlan &plan,
     return visible ? static_cast<double>(*visible) / double(llvm::divideCeil(rows, tile))
                    : static_cast<double>(llvm::divideCeil(length, tiling.block));
   };
-  // Under a causal mask one worker computes all blocks of an item, so the others wait. In a window
-  // each has a part of them.
+  // Under a causal mask one worker computes all blocks of an item, so the others wait. Under a
+  // sliding window each computes some of them.
   const double shared = countBlocks(rowTile),
                own = band.hasFirst() && band.hasLast() ? countBlocks(tiling.rows) : shared;
   // An item starts with its own operands and ends with its results.
@@ -157,7 +157,7 @@ llvm::Expected<StreamedPlan> mlir::dtu::planStreamed(FusedAttention &fused, Tile
   StreamedPlan plan;
   collectPassesOf(fused, plan);
   if (!storage.assign(plan.passes, {fused.parallel, fused.streamed, 1, 1}))
-    return llvm::createStringError("has more constants than a core keeps");
+    return llvm::createStringError("has more constants than a core's scalar area can hold");
   const int64_t rows = fused.space.getSize(unsigned(fused.parallel)),
                 length = fused.space.getSize(unsigned(fused.streamed)),
                 share = llvm::divideCeil(rows, machine.workers),

@@ -53,8 +53,8 @@ Expr CollectiveEmitter::Ring::member(StreamBuilder &stream, const Expr &offset) 
   return stream.index(position + offset, 1, size);
 }
 
-void CollectiveEmitter::copyWhole(RankedTensorType type, const Placement &operand,
-                                  const Placement &result) {
+void CollectiveEmitter::copyUnsplit(RankedTensorType type, const Placement &operand,
+                                    const Placement &result) {
   CopyJob job;
   job.type = *getDType(type.getElementType());
   job.sizes.push_back(type.getNumElements());
@@ -110,7 +110,7 @@ void CollectiveEmitter::exchange(st::AllReduceOp op, Tensors tensors) {
                l3Address(baseOf(builder.dte, t.operand)), shape, t.type, t.type);
     }
   });
-  // All queues meet, because the leader also waits for link work of other ops.
+  // All queues synchronise, because the leader also waits for link work of other ops.
   links.synchronize();
   combine(op, tensors);
 }
@@ -167,8 +167,8 @@ LogicalResult CollectiveEmitter::allReduce(st::AllReduceOp op, Tensors tensors) 
   return success();
 }
 
-/// An exchange requires all queues to meet, which other collectives do not, so it is used only for
-/// small data.
+/// An exchange must synchronise all queues, unlike other collectives, so it is used only for small
+/// data.
 bool CollectiveEmitter::isExchanged(ArrayAttr axes, int64_t bytes, int64_t slot) {
   int64_t size = table.getSize(axes);
   if (bytes > kExchangeBytes || size * slot > builder.machine.l2Bytes ||
@@ -199,8 +199,8 @@ bool CollectiveEmitter::usesL2(Operation *op) {
 
 // ---- all-to-all, slices, permutations -----------------------------------------------------------
 
-/// Part `index` along one dimension of a dense tensor. Adjacent dimensions are one dimension, except
-/// `dim` and `other`.
+/// Part `index` along one dimension of a dense tensor. Adjacent dimensions are one dimension,
+/// except `dim` and `other`.
 static Piece blockOf(RankedTensorType type, hw::DType dtype, int64_t dim, int64_t other,
                      int64_t parts, const Expr &index, const Expr &base) {
   auto isSeparate = [&](int64_t d) { return d == dim || d == other; };
@@ -329,7 +329,7 @@ LogicalResult CollectiveEmitter::emit(Operation *op, ArrayRef<Placement> operand
   auto axes = op->getAttrOfType<ArrayAttr>("axes");
   if (axes && table.getSize(axes) == 1) {
     for (const Tensor &t : tensors)
-      copyWhole(t.after, t.operand, t.result);
+      copyUnsplit(t.after, t.operand, t.result);
     return success();
   }
   if (isa<st::AllGatherOp, st::ReduceScatterOp>(op))

@@ -87,7 +87,7 @@ private:
   LogicalResult permute(st::CollectivePermuteOp op, const Placement &operand,
                         const Placement &result);
 
-  void copyWhole(RankedTensorType type, const Placement &operand, const Placement &result);
+  void copyUnsplit(RankedTensorType type, const Placement &operand, const Placement &result);
 };
 
 } // namespace mlir::dtu

@@ -30,7 +30,7 @@ public:
   bool waitFor(ArrayRef<Access> accesses);
   /// Makes the leader wait for all link work. Other queues learn of it when they next synchronise.
   void waitFor() { waitFor(flights.size()); }
-  /// Makes all queues meet after all link work.
+  /// Synchronises all queues after all link work.
   void synchronize() {
     waitFor();
     builder.barrierOfQueues();

@@ -9,8 +9,8 @@ using namespace mlir::dtu;
 
 // ---- pieces -----------------------------------------------------------------------------------
 
-/// The share of the pieces of all tensors that belongs to a tensor with `bytes` of `total`: a power
-/// of two, as `pieces` is.
+/// The number of pieces for a tensor with `bytes` of `total`: a power of two, like
+/// `pieces`.
 static int64_t shareOf(int64_t pieces, int64_t bytes, int64_t total) {
   int64_t share = total > 0 ? pieces * bytes / total : 1;
   return share > 1 ? llvm::bit_floor(static_cast<uint64_t>(share)) : 1;
@@ -38,7 +38,7 @@ void CollectiveEmitter::choosePieces(Operation *op, MutableArrayRef<Tensor> tens
   for (const Tensor &t : tensors)
     ring.bytes += partBytes(t);
   ring.steps = size - 1;
-  // A reducing receive reads as well; the own part is first copied to its destination.
+  // A reducing receive reads as well; the local part is first copied to its destination.
   if (isa<st::ReduceScatterOp>(op))
     ring.written = ring.loaded = 2;
   int64_t pieces = rings.piecesOf(hopOf(axes, 1, size), ring);
@@ -152,10 +152,10 @@ Piece CollectiveEmitter::StagedReduce::pieceOf(StreamBuilder &stream, const Stag
                                                const Tensor &t, const Expr &first,
                                                const Expr &piece) const {
   // Pieces of all stages end at chunk boundaries.
-  int64_t most = 1;
+  int64_t maximum = 1;
   for (const Stage &other : stages)
-    most = std::max(most, piecesOf(other, t));
-  int64_t chunk = llvm::alignTo(llvm::divideCeil(t.elements(), members), 16 * most);
+    maximum = std::max(maximum, piecesOf(other, t));
+  int64_t chunk = llvm::alignTo(llvm::divideCeil(t.elements(), members), 16 * maximum);
   return rangeOf(stream, first * chunk, piece, chunksOf(stage) * chunk / piecesOf(stage, t),
                  t.elements(), members * chunk, t.type, baseOf(stream, t.result));
 }
@@ -237,7 +237,7 @@ void CollectiveEmitter::ringReduce(st::AllReduceOp op, Tensors tensors) {
   bool copies = false;
   for (const Tensor &t : tensors)
     if (t.operand.offset != t.result.offset) {
-      copyWhole(t.before, t.operand, t.result);
+      copyUnsplit(t.before, t.operand, t.result);
       copies = true;
     }
   if (copies)
@@ -249,7 +249,7 @@ void CollectiveEmitter::ringReduce(st::AllReduceOp op, Tensors tensors) {
 
 // ---- all-gather, reduce-scatter -----------------------------------------------------------------
 
-/// n - 1 steps: the own part is sent first, then each received part is passed on. Meanwhile the
+/// n - 1 steps: the local part is sent first, then each received part is passed on. Meanwhile the
 /// leader's queues copy the own part to its place.
 LogicalResult CollectiveEmitter::allGather(st::AllGatherOp op, Tensors tensors) {
   int64_t size = table.getSize(op.getAxes()), dim = op.getDim();
@@ -295,9 +295,9 @@ LogicalResult CollectiveEmitter::allGather(st::AllGatherOp op, Tensors tensors) 
   return success();
 }
 
-/// n - 1 steps: part position - 1 is sent first. Each received part is added to the own one, which
-/// the loader (or the leader, if there is none) has copied into the result, and is passed on; the
-/// last one is the result.
+/// n - 1 steps: part position - 1 is sent first. Each received part is added to the local one,
+/// which the loader (or the leader, if there is none) has copied into the result, and is passed on;
+/// the last one is the result.
 LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, Tensors tensors) {
   int64_t size = table.getSize(op.getAxes()), dim = op.getDim(), steps = size - 1;
   auto whole = [&](StreamBuilder &stream, const Tensor &t, const Expr &number) {

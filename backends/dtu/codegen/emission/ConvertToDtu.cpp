@@ -138,7 +138,7 @@ void ConvertToDtuPass::runOnOperation() {
   Machine machine(*description);
   KnownTilings tilings(machine);
   hw::MachineLimits limits = hw::machineLimits(*description);
-  // The driver checks that the arena fits the device and prints a table of what takes the memory.
+  // The driver checks that the arena fits the device and prints a table of the memory's uses.
   limits.l3Bytes = int64_t(1) << 60;
   if (limits.hostBytes > 0)
     limits.hostBytes = hw::kNoHostLimit;

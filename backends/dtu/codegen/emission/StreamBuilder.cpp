@@ -87,18 +87,18 @@ static hw::Index assign(uint8_t reg, const Expr &value) {
   return instruction;
 }
 
-Expr StreamBuilder::clamp(const Expr &value, const Expr &least, const Expr &most) {
-  if (value.isConstant() && least.isConstant() && most.isConstant())
-    return std::clamp(value.getConstant(), least.getConstant(), most.getConstant());
+Expr StreamBuilder::clamp(const Expr &value, const Expr &minimum, const Expr &maximum) {
+  if (value.isConstant() && minimum.isConstant() && maximum.isConstant())
+    return std::clamp(value.getConstant(), minimum.getConstant(), maximum.getConstant());
   const uint8_t reg = takeRegister();
-  emit(assign(reg, least));
-  when(least, value, [&](Expr) { emit(assign(reg, value)); });
-  when(most, Expr::reg(reg), [&](Expr) { emit(assign(reg, most)); });
+  emit(assign(reg, minimum));
+  when(minimum, value, [&](Expr) { emit(assign(reg, value)); });
+  when(maximum, Expr::reg(reg), [&](Expr) { emit(assign(reg, maximum)); });
   return Expr::reg(reg);
 }
 
-Expr StreamBuilder::clampedQuotient(const Expr &value, int64_t most, int64_t divide) {
-  const Expr clamped = clamp(value, 0, most);
+Expr StreamBuilder::clampedQuotient(const Expr &value, int64_t maximum, int64_t divide) {
+  const Expr clamped = clamp(value, 0, maximum);
   if (clamped.isConstant() || divide == 1)
     return index(clamped, divide);
   hw::Index instruction = assign(clamped.getSingleRegister(), clamped);

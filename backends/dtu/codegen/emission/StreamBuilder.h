@@ -1,5 +1,5 @@
 // Writes instruction streams. A StreamBuilder is one stream under construction;
-// a ProgramBuilder holds the streams of a task and what they share.
+// a ProgramBuilder holds the streams of a task and their shared state.
 #pragma once
 
 #include "backends/dtu/codegen/emission/Expr.h"
@@ -136,13 +136,13 @@ public:
   void leader(llvm::function_ref<void()> body) {
     dte.when(Expr::instance(), 1, [&](Expr) { body(); });
   }
-  /// A core may write L1 for a kernel only after its queue has stored what earlier kernels left
-  /// there.
+  /// A core may write L1 for a kernel only after its queue has stored the results of earlier
+  /// kernels.
   void startKernel() {
     dte.signal(semaphore(Sem::Start));
     core.wait(semaphore(Sem::Start));
   }
-  /// All DTE queues meet: stores before it are visible to loads after it.
+  /// Synchronises all DTE queues: stores before it are visible to loads after it.
   void barrierOfQueues() { dte.barrier(0, workers()); }
 
   void useL1(int64_t bytes) { program.l1Bytes = std::max(program.l1Bytes, bytes); }

@@ -40,8 +40,8 @@ private:
   void order(ArrayRef<Access> accesses);
   /// Declares that the op uses L2 as well.
   void claimL2();
-  /// Makes the queues meet if one of `accesses` conflicts with an open access or with link work in
-  /// progress, for which they wait. Then opens the accesses.
+  /// Synchronises the queues if one of `accesses` conflicts with an open access or with link work
+  /// in progress, for which they wait. Then opens the accesses.
   void open(ArrayRef<Access> accesses);
 
   FailureOr<Placement> placementOf(Value value);
@@ -67,7 +67,7 @@ private:
   LogicalResult emitCollective(Operation *op);
   /// The following code is link work of the op, which has declared its accesses.
   void beginLinkWork() { links.begin(accessesOfOp); }
-  /// Makes all queues meet after all earlier work.
+  /// Synchronises all queues after all earlier work.
   void meet();
   LogicalResult emitAxisIndex(st::AxisIndexOp op);
   LogicalResult emitConstant(Operation *op);

@@ -95,17 +95,17 @@ int64_t CopyJob::burstBytes(size_t shared, int64_t share, const Machine &machine
 /// L3 rows into the fewest bursts, and of these the outermost; otherwise the largest.
 size_t CopyJob::chooseShared(const Machine &machine) const {
   std::optional<size_t> best;
-  int64_t least = 0;
+  int64_t minimum = 0;
   for (size_t dim = 0; dim < sizes.size(); ++dim) {
     if (sizes[dim] < machine.workers)
       continue;
     const int64_t share = llvm::divideCeil(sizes[dim], machine.workers);
     const int64_t bytes = llvm::divideCeil(sizes[dim], share) * burstBytes(dim, share, machine);
     // A smaller last share is no reason to prefer another dimension.
-    if (best && bytes > least - least / 8)
+    if (best && bytes > minimum - minimum / 8)
       continue;
     best = dim;
-    least = bytes;
+    minimum = bytes;
   }
   return best ? *best : llvm::max_element(sizes) - sizes.begin();
 }
@@ -164,7 +164,7 @@ private:
   }
   FailureOr<const Placement *> placementOf(Value operand) const;
   LogicalResult copy(CopyJob job, Value operand);
-  CopyJob wholeOf(Value value) const;
+  CopyJob fullCopy(Value value) const;
 
   LogicalResult emitTranspose(hlo::TransposeOp op);
   LogicalResult emitSlice(hlo::SliceOp op);
@@ -186,7 +186,7 @@ FailureOr<const Placement *> CopyKernel::placementOf(Value operand) const {
 }
 
 /// A copy of a whole value, with both sides in memory order.
-CopyJob CopyKernel::wholeOf(Value value) const {
+CopyJob CopyKernel::fullCopy(Value value) const {
   CopyJob job;
   job.type = type;
   job.sizes.assign(shapeOf(value).begin(), shapeOf(value).end());
@@ -218,7 +218,7 @@ LogicalResult CopyKernel::copy(CopyJob job, Value operand) {
 }
 
 LogicalResult CopyKernel::emitTranspose(hlo::TransposeOp transpose) {
-  CopyJob job = wholeOf(transpose.getResult());
+  CopyJob job = fullCopy(transpose.getResult());
   SmallVector<int64_t> source = byteStrides(transpose.getOperand());
   for (auto [dim, from] : llvm::enumerate(transpose.getPermutation()))
     job.src[dim] = source[from];
@@ -226,7 +226,7 @@ LogicalResult CopyKernel::emitTranspose(hlo::TransposeOp transpose) {
 }
 
 LogicalResult CopyKernel::emitSlice(hlo::SliceOp slice) {
-  CopyJob job = wholeOf(slice.getResult());
+  CopyJob job = fullCopy(slice.getResult());
   job.src = byteStrides(slice.getOperand());
   for (size_t dim = 0; dim < job.src.size(); ++dim) {
     job.srcOffset += slice.getStartIndices()[dim] * job.src[dim];
@@ -236,7 +236,7 @@ LogicalResult CopyKernel::emitSlice(hlo::SliceOp slice) {
 }
 
 LogicalResult CopyKernel::emitBroadcast(hlo::BroadcastInDimOp broadcast) {
-  CopyJob job = wholeOf(broadcast.getResult());
+  CopyJob job = fullCopy(broadcast.getResult());
   SmallVector<int64_t> source = byteStrides(broadcast.getOperand());
   job.src.assign(job.src.size(), 0);
   for (auto [from, to] : llvm::enumerate(broadcast.getBroadcastDimensions()))
@@ -246,7 +246,7 @@ LogicalResult CopyKernel::emitBroadcast(hlo::BroadcastInDimOp broadcast) {
 }
 
 LogicalResult CopyKernel::emitReverse(hlo::ReverseOp reverse) {
-  CopyJob job = wholeOf(reverse.getResult());
+  CopyJob job = fullCopy(reverse.getResult());
   for (int64_t dim : reverse.getDimensions()) {
     job.srcOffset += (job.sizes[dim] - 1) * job.src[dim];
     job.src[dim] = -job.src[dim];
@@ -258,7 +258,7 @@ LogicalResult CopyKernel::emitConcatenate(hlo::ConcatenateOp concatenate) {
   int64_t dim = concatenate.getDimension(), offset = 0;
   SmallVector<int64_t> target = byteStrides(concatenate.getResult());
   for (Value input : concatenate.getInputs()) {
-    CopyJob job = wholeOf(input);
+    CopyJob job = fullCopy(input);
     job.dst = target;
     job.dstOffset = offset;
     if (failed(copy(job, input)))
@@ -270,7 +270,7 @@ LogicalResult CopyKernel::emitConcatenate(hlo::ConcatenateOp concatenate) {
 
 /// Writes the padding everywhere, then the operand over it.
 LogicalResult CopyKernel::emitPad(hlo::PadOp pad) {
-  CopyJob padding = wholeOf(pad.getResult()), inside = wholeOf(pad.getOperand());
+  CopyJob padding = fullCopy(pad.getResult()), inside = fullCopy(pad.getOperand());
   inside.dst = byteStrides(pad.getResult());
   for (size_t dim = 0; dim < inside.sizes.size(); ++dim) {
     int64_t low = pad.getEdgePaddingLow()[dim], step = pad.getInteriorPadding()[dim] + 1;
@@ -309,7 +309,7 @@ LogicalResult CopyKernel::emit() {
   width = hw::byteWidth(type);
   if (!op) {
     op = context.body.getTerminator();
-    return copy(wholeOf(yielded), yielded);
+    return copy(fullCopy(yielded), yielded);
   }
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](hlo::TransposeOp transpose) { return emitTranspose(transpose); })

@@ -18,7 +18,7 @@ namespace hlo = mlir::stablehlo;
 
 /// Row numbers that a core computes at a time.
 static constexpr int64_t kSlicesAtOnce = 512;
-/// Elements of a run that a worker takes at least, if the run has as many.
+/// Minimum number of elements of a run per worker, unless the run is shorter.
 static constexpr int64_t kMinShare = 16;
 
 namespace {
@@ -370,10 +370,10 @@ LogicalResult IndexedKernel::emitGather(const Placement &table, const Placement 
 
 // ---- scatter ------------------------------------------------------------------------------------
 
-/// The most elements of a run that one worker processes. Workers that share a run must stay in
-/// separate columns of the rows. A run of several rows has no such columns: it is split into its
-/// rows if those are long, and otherwise one worker takes all of it. Of several slices, which may
-/// overlap, one worker takes all, in order.
+/// The maximum number of elements of a run that one worker processes. Workers that share a run must
+/// stay in separate columns of the rows. A run of several rows has no such columns: it is split
+/// into its rows if those are long, and otherwise one worker takes all of it. Of several slices,
+/// which may overlap, one worker takes all, in order.
 int64_t IndexedKernel::shareRun() {
   if (run > unit && (numSlices > 1 || unit < 2 * kMinShare))
     return run;
@@ -500,7 +500,7 @@ static LogicalResult initializeTable(KernelContext &context, hlo::ScatterOp op, 
   return success();
 }
 
-/// How a scatter combines old values with updates; nothing if no instruction does that.
+/// How a scatter combines old values with updates; nullopt if no instruction does that.
 static std::optional<hw::Reduce> getCombination(hlo::ScatterOp op, bool isPredicate) {
   Block &body = op.getUpdateComputation().front();
   Value result = body.getTerminator()->getOperand(0);

@@ -53,23 +53,23 @@ private:
   bool tryShape(const TileShape &shape);
 
   void chooseGroups();
-  bool planWhole();
+  bool planFullRows();
   bool planElementwise();
   bool planSteps();
   void setItems(const TileShape &shape);
   void setSteps(const TileShape &shape);
   bool assignSingle(GroupSet moving);
   bool assignPhases(GroupSet stepGroups, GroupSet itemGroups);
-  /// The size of equal tiles that cover `size` in as few tiles as tiles of at most `most` do.
-  static int64_t even(int64_t size, int64_t most, int64_t multiple);
+  /// The size of equal tiles that cover `size` in as few tiles as tiles of at most `maximum` do.
+  static int64_t even(int64_t size, int64_t maximum, int64_t multiple);
 };
 } // namespace
 
-int64_t Planner::even(int64_t size, int64_t most, int64_t multiple) {
-  most = std::clamp<int64_t>(most, 1, std::max<int64_t>(size, 1));
-  int64_t tile = llvm::divideCeil(size, llvm::divideCeil(size, most));
+int64_t Planner::even(int64_t size, int64_t maximum, int64_t multiple) {
+  maximum = std::clamp<int64_t>(maximum, 1, std::max<int64_t>(size, 1));
+  int64_t tile = llvm::divideCeil(size, llvm::divideCeil(size, maximum));
   int64_t rounded = llvm::alignTo(tile, multiple);
-  return rounded <= most ? rounded : tile;
+  return rounded <= maximum ? rounded : tile;
 }
 
 /// Columns are the last group, so that elements contiguous in memory are contiguous in a tile. Rows
@@ -152,9 +152,9 @@ bool Planner::planElementwise() {
   TileShape shape = plan.shape;
   int64_t rows = size(shape.rowGroup), cols = size(shape.colGroup);
   int64_t volume = space.getVolume(~GroupSet(0));
-  for (int64_t most = kLargestTile; most >= 1; most /= 2) {
-    int64_t aim =
-        std::clamp<int64_t>(volume / (2 * machine.workers), std::min(kSmallestTile, most), most);
+  for (int64_t maximum = kLargestTile; maximum >= 1; maximum /= 2) {
+    int64_t aim = std::clamp<int64_t>(volume / (2 * machine.workers),
+                                      std::min(kSmallestTile, maximum), maximum);
     shape.cols = cols <= aim ? cols : even(cols, aim, kVectorColumns);
     shape.rows = even(rows, std::max<int64_t>(1, aim / shape.cols), 1);
     GroupSet fixed = (shape.cols == cols ? bit(shape.colGroup) : 0) |
@@ -168,7 +168,7 @@ bool Planner::planElementwise() {
 }
 
 /// A reduction along columns whose complete rows fit into L1.
-bool Planner::planWhole() {
+bool Planner::planFullRows() {
   if (walked != plan.shape.colGroup || reduced != bit(walked))
     return false;
   TileShape shape = plan.shape;
@@ -178,8 +178,8 @@ bool Planner::planWhole() {
     return false;
   int64_t aim = std::min(kLargestTile / shape.cols,
                          static_cast<int64_t>(llvm::divideCeil(rows, 2 * machine.workers)));
-  for (int64_t most = std::max<int64_t>(1, aim); most >= 1; most /= 2) {
-    shape.rows = even(rows, most, 1);
+  for (int64_t maximum = std::max<int64_t>(1, aim); maximum >= 1; maximum /= 2) {
+    shape.rows = even(rows, maximum, 1);
     if (tryShape(shape))
       return true;
   }
@@ -251,14 +251,14 @@ bool Planner::planSteps() {
   plan.split = space.getVolume(~reduced) == 1;
   if (!assignPhases(reduced, ~reduced))
     return false;
-  for (int64_t most = kLargestTile; most >= 1; most /= 2) {
-    // First enough items for all workers, then steps as long as a tile allows.
+  for (int64_t maximum = kLargestTile; maximum >= 1; maximum /= 2) {
+    // First provides items for all workers, then makes steps as long as a tile allows.
     int64_t share = llvm::divideCeil(size(kept), machine.workers);
-    int64_t keptTile = columnsWalked ? std::clamp<int64_t>(most / kSmallestTile, 1, share)
+    int64_t keptTile = columnsWalked ? std::clamp<int64_t>(maximum / kSmallestTile, 1, share)
                                      : std::clamp<int64_t>(llvm::alignTo(share, 16), 1,
-                                                           std::min<int64_t>(256, most));
+                                                           std::min<int64_t>(256, maximum));
     keptTile = even(size(kept), keptTile, columnsWalked ? 1 : 16);
-    int64_t walkedTile = std::max<int64_t>(1, most / keptTile);
+    int64_t walkedTile = std::max<int64_t>(1, maximum / keptTile);
     if (plan.split)
       walkedTile =
           std::min<int64_t>(walkedTile, std::max(kSmallestTile, size(walked) / machine.workers));
@@ -284,7 +284,7 @@ llvm::Expected<LoopPlan> Planner::run() {
   chooseGroups();
   // All workers share a long reduction to a scalar.
   bool isLong = space.getVolume(~reduced) == 1 && space.getVolume(reduced) > 4 * kSmallestTile;
-  bool planned = reduced == 0 ? planElementwise() : (!isLong && planWhole()) || planSteps();
+  bool planned = reduced == 0 ? planElementwise() : (!isLong && planFullRows()) || planSteps();
   if (!planned)
     return error("does not fit the memory of a core, " + Twine(machine.l1Bytes) + " bytes, " +
                  Twine(kCellAreaBytes) + " of them for constants and scalars");

@@ -1,5 +1,5 @@
-// The loop structure of a loop kernel: which groups tiles span, their sizes, and what the workers
-// share.
+// The loop structure of a loop kernel: which groups tiles span, their sizes, and the work that
+// workers share.
 #pragma once
 
 #include "backends/dtu/codegen/kernels/TileStorage.h"

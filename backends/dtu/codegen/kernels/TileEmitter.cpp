@@ -190,7 +190,7 @@ void TileEmitter::prepare(ProgramBuilder &builder, ArrayRef<int> stepOps,
     return;
   for (int input : inputs)
     load(builder.dte, 0, input, origin);
-  // The wait also keeps the core off buffers that its queue is still storing.
+  // The wait also prevents the core from writing buffers that its queue is still storing.
   builder.dte.signal(builder.semaphore(Sem::Full));
   builder.core.wait(builder.semaphore(Sem::Full));
   for (int op : ops)

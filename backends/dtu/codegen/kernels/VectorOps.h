@@ -10,16 +10,16 @@
 
 namespace mlir::dtu {
 
-/// The instruction set's element type for a tensor; nothing if it has none.
+/// The instruction set's element type for a tensor; nullopt if it has none.
 std::optional<::st::dtu::DType> getDType(Type elementType);
 
 /// The vector instruction of an elementwise stablehlo or chlo op with the same operands in the same
-/// order; nothing if there is none.
+/// order; nullopt if there is none.
 std::optional<::st::dtu::VectorOp> getVectorOp(Operation *op);
 
 enum class Reduction { Sum, Max, Min, And, Or };
 
-/// The reduction that a stablehlo.reduce performs; nothing if its body is not one of these.
+/// The reduction that a stablehlo.reduce performs; nullopt if its body is none of these.
 std::optional<Reduction> getReduction(Operation *reduce, bool isPredicate);
 
 /// The instruction for a reduction over columns (`rows` false: each column's rows are reduced).
@@ -29,7 +29,7 @@ std::optional<Reduction> getReduction(Operation *reduce, bool isPredicate);
 /// The bits of the reduction's identity.
 uint64_t getIdentity(Reduction reduction, ::st::dtu::DType type);
 
-/// The bits of a splat constant; nothing if it is not a splat.
+/// The bits of a splat constant; nullopt if it is not a splat.
 std::optional<uint64_t> getSplatBits(Attribute value);
 
 } // namespace mlir::dtu

@@ -287,8 +287,8 @@ void MatmulKernel::stageChunk(ArrayRef<Expr> blockStart, const Expr &chunk, cons
   if (tiling.sharesRhs())
     for (auto [index, rhs] : llvm::enumerate(shape.rhs))
       stageOperand(rhs, false, blockStart, chunkStart, panelSlot + rhsPanelStart(index));
-  // After the barrier all shares have arrived. A queue that overwrites this half of L2 has met all
-  // others at the next barrier, after their loads from it.
+  // After the barrier all shares have arrived. A queue overwrites this half of L2 only after the
+  // next barrier, which all queues reach after their loads from it.
   builder.barrierOfQueues();
 }
 
@@ -490,7 +490,7 @@ LogicalResult mlir::dtu::emitMatmulKernel(KernelContext &context) {
   };
   std::optional<TileStorage> storages[] = {assigned(1), assigned(2)};
   if (!storages[0])
-    return op->emitOpError("has more constants than a core keeps");
+    return op->emitOpError("has more constants than a core's scalar area can hold");
   MatmulEpilogue epilogue = epilogueOf(*program, phase, tile);
   epilogue.bytes = [&](unsigned slots, int64_t rows, int64_t cols) {
     return storages[slots - 1]->bytes({shape->rowGroup, shape->colGroup, rows, cols});

@@ -224,8 +224,8 @@ private:
 /// small.
 SmallVector<int64_t> TilingSearch::candidates(int64_t size, ArrayRef<int64_t> sizes) {
   SmallVector<int64_t> result;
-  for (int64_t most : sizes) {
-    int64_t tile = llvm::divideCeil(size, llvm::divideCeil(size, most));
+  for (int64_t maximum : sizes) {
+    int64_t tile = llvm::divideCeil(size, llvm::divideCeil(size, maximum));
     if (tile > 16)
       tile = llvm::alignTo(tile, 16);
     tile = std::min(tile, size);
@@ -299,12 +299,12 @@ std::optional<MatmulTiling> TilingSearch::run() const {
   eachTile([&](int64_t tileRows, int64_t tileCols) { tryTile(tileRows, tileCols, found); });
   // Estimates closer than this do not discriminate.
   constexpr double tolerance = 1.01;
-  double least = std::numeric_limits<double>::infinity(), minHost = least;
+  double minimum = std::numeric_limits<double>::infinity(), minHost = minimum;
   for (const Candidate &candidate : found)
-    least = std::min(least, candidate.time);
+    minimum = std::min(minimum, candidate.time);
   std::optional<MatmulTiling> chosen;
   for (const auto &[tiling, time] : found) {
-    if (time > tolerance * least)
+    if (time > tolerance * minimum)
       continue;
     double host = matmulHostTime(sizes, tiling, machine);
     if (host >= minHost)

@@ -115,8 +115,8 @@ Worker::Worker(const MatmulSizes &sizes, const MatmulTiling &t, const Machine &m
              double(work.transcendentals) * machine.vectorTime(t.rows, t.cols, 4, true);
 }
 
-/// Queues that meet at every chunk use a memory, and wait for latencies, at the same time; others
-/// interleave.
+/// Queues that synchronise at every chunk use a memory, and wait for latencies, at the same time;
+/// others interleave.
 double Worker::timeOf(const Copies &copies, const Machine &machine) const {
   double memories = double(sharers) * std::max(double(copies.l3Bytes) / machine.l3Rate,
                                                double(copies.l2Bytes) / machine.l2Rate);

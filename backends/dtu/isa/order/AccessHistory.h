@@ -121,7 +121,7 @@ private:
     /// Index in `trails`, by instruction and whether it writes.
     absl::flat_hash_map<uint64_t, size_t> places;
     /// Trails in order of their last times. An access can race only with the newest ones, and an
-    /// instance leaves many behind.
+    /// instance has many old ones.
     size_t newest = kNone;
     std::vector<Neighbours> order; ///< of each of `trails`
     bool hasMany = false;          ///< trails that the current access does not know of

@@ -36,7 +36,7 @@ struct TaskProgram {
   Program program;
   StretchCode code;
   RunDependence dependence;
-  /// The return messages that followed runs need, by the values on which they depend.
+  /// Return messages that the followed runs need, by the values on which these runs depend.
   std::map<std::string, std::vector<ReturnNeeded>> returns;
 };
 
@@ -165,8 +165,8 @@ absl::Status StepProof::proveWave(absl::Span<const Run> wave, int64_t limit) {
 }
 
 /// Each message carries the sends that happened before it, as vector clocks over the ranks of the
-/// group; this decides what is known to have come back. Messages from other groups have arrived and
-/// carry nothing. Each rank has its own needs, unless its run was not followed.
+/// group; these show which messages have returned. Messages from other groups have arrived and
+/// imply no order. Each rank has its own needs, unless its run was not followed.
 absl::Status StepProof::proveReturns(const proto::Group &group, const proto::ScheduleEntry &entry) {
   using Knowledge = std::vector<uint32_t>; ///< by rank, the sends that are complete
   const TaskProgram &task = programOf(group, entry.task());

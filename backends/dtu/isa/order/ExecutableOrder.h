@@ -22,9 +22,9 @@ struct ExecutableOrder {
 ///
 /// - that each run of a program waits for nothing but messages, and that all messages of the step
 ///   arrive (StepMessages.h);
-/// - that each program is free of races (proveOrder). Two runs of a program count as one here if
-///   the program reads the same rank table entries except peers, and reads neither the rank nor the
-///   micro-batch where these differ. Follows at most `work` instructions: first one run of each
+/// - that each program is free of races (proveOrder). Two runs of a program count as one if the
+///   program reads the same rank table entries except peers, and does not read the rank or the
+///   micro-batch if these differ. Follows at most `work` instructions: first one run of each
 ///   program, with a few runs at a time on separate threads. Skeletons cost less, so several times
 ///   as many of their instructions are followed.
 ///

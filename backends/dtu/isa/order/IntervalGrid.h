@@ -17,7 +17,7 @@ public:
   uint32_t add(int64_t low, int64_t high);
   /// Replaces an interval by a larger one.
   void grow(uint32_t number, int64_t low, int64_t high);
-  /// Calls visit(number) once for each interval that meets [low, high), and perhaps for others.
+  /// Calls visit(number) once for each interval that overlaps [low, high), and possibly for others.
   template <typename Visit> void visit(int64_t low, int64_t high, Visit &&visit) {
     ++query;
     auto visitAll = [&](const auto &numbers) {
@@ -48,7 +48,7 @@ private:
   struct Interval {
     int64_t low, high;
     size_t level;
-    uint64_t query = 0; ///< the last one that met it
+    uint64_t query = 0; ///< the last query that found it
   };
   struct Level {
     absl::flat_hash_map<int64_t, absl::InlinedVector<uint32_t, 4>> cells;

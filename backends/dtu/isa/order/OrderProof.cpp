@@ -38,7 +38,8 @@ OrderProof::OrderProof(const Program &program, const RunView &view, int64_t limi
 absl::StatusOr<size_t> OrderProof::semaphoreOf(size_t index, const Affine &affine) const {
   int64_t at = instances[index].walker.value(affine);
   if (at < 0 || at >= static_cast<int64_t>(semaphores.size()))
-    return error(index, absl::StrCat("semaphore ", at, " of ", semaphores.size()));
+    return error(index,
+                 absl::StrCat("semaphore ", at, ", but the program has only ", semaphores.size()));
   return static_cast<size_t>(at);
 }
 
@@ -48,7 +49,7 @@ absl::Status OrderProof::checkUsers(size_t index, size_t at) const {
   for (const Signaller &signaller : semaphore.signallers)
     if (signaller.instance != semaphore.waiter)
       others.push_back(engineOf(signaller.instance));
-  // One of two may turn out to be the waiter.
+  // One of two signalling instances may later prove to be the waiter.
   if (others.size() < 2 || (!semaphore.waiter && others.size() == 2))
     return absl::OkStatus();
   return error(index,
@@ -131,7 +132,7 @@ absl::Status OrderProof::meet(size_t index, const Barrier &barrier, bool &blocke
   if (state.participants == 0)
     state.participants = barrier.participants;
   if (state.participants != barrier.participants)
-    return error(index, absl::StrCat("barrier ", barrier.id, " is of ", barrier.participants,
+    return error(index, absl::StrCat("barrier ", barrier.id, " has ", barrier.participants,
                                      " participants, expected ", state.participants,
                                      " as in earlier uses"));
   state.users[index] = true;
@@ -235,7 +236,7 @@ absl::Status OrderProof::advance(size_t index) {
     if (blocked)
       return absl::OkStatus();
     ++walker.pc;
-    // A state in which all have met may be quiet.
+    // A state after a barrier may be quiet.
     if (std::holds_alternative<Barrier>(instruction)) {
       ready.push_front(index);
       return absl::OkStatus();

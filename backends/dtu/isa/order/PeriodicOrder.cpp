@@ -447,7 +447,7 @@ void PeriodicOrder::addRecords(const Search &search, const Gain &gain, int64_t t
       history.add(next, /*mayJoin=*/false);
     }
   }
-  // The records of an enclosing search end with the same ones, with its own changes.
+  // The records of an enclosing search end with the same accesses, with its own changes.
   for (Search &outer : searches) {
     if (&outer == &search)
       break;

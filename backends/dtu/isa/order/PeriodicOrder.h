@@ -1,7 +1,7 @@
 // Periodic loops in a proof of order. When the instances of a program return to an earlier state,
-// except for counters and times, they repeat what they did in between until a counter changes a
-// decision. This class detects such a period, follows one repetition to see for how many more it
-// holds and what its accesses touch, and adds all of them at once.
+// except for counters and times, they repeat the same work until a counter changes a decision. This
+// class detects such a period, follows one repetition to determine how many more are the same and
+// which bytes they access, and adds all of them at once.
 #pragma once
 
 #include "backends/dtu/isa/order/OrderState.h"
@@ -44,8 +44,8 @@ private:
     std::vector<int64_t> counts;     ///< monotonic counters
     std::vector<VectorClock> clocks; ///< of the instances, then of signals
   };
-  /// The increase of times in a repetition. A clock that is less than `lag` behind the time of an
-  /// instance moves with it; truncating clocks at a lag does not change what follows.
+  /// The increase of times in a repetition. A clock that lags the time of an instance by less than
+  /// `lag` moves with it; truncating clocks at that lag does not change later decisions.
   struct Gain {
     std::vector<int64_t> times, lags;
   };

@@ -19,7 +19,7 @@ struct LinkEvent {
   int64_t peer = 0, channel = 0, bytes = 0;
 };
 
-/// Two accesses whose order depends on messages that come back: the rank has sent `sends` messages
+/// Two accesses whose order depends on returning messages: the rank has sent `sends` messages
 /// by the first access, and received `receives` by the second.
 struct ReturnNeeded {
   size_t sends, receives;
@@ -28,8 +28,8 @@ struct ReturnNeeded {
 
 struct ProgramOrder {
   /// The messages, ordered so that each send comes after exactly the receives that it waits for. A
-  /// rank that processes them in this order, and never waits to send, gets as far as the program
-  /// does.
+  /// rank that processes them in this order, and never waits to send, makes the same progress as
+  /// the program.
   std::vector<LinkEvent> events;
   /// For each number of receives, ascending, the largest number of sends that must have completed.
   std::vector<ReturnNeeded> returns;

@@ -65,7 +65,7 @@ bool StreamWalker::runControl(std::string &fault) {
   } else if (auto *table = std::get_if<Table>(&instruction)) {
     int64_t at = value(table->index);
     if (at < 0 || at >= static_cast<int64_t>(view->table.size()))
-      fault = absl::StrCat("entry ", at, " of a rank table of ", view->table.size());
+      fault = absl::StrCat("entry ", at, " of a rank table with ", view->table.size(), " entries");
     else
       registers[table->dst] = view->table[static_cast<size_t>(at)];
     ++pc;

@@ -156,7 +156,7 @@ bool BaseIndices::isNonNegative(size_t at, uint8_t reg, int depth) const {
     auto *loop = std::get_if<Loop>(&all[i]);
     return loop && isNonNegative(i, loop->start, depth + 1);
   };
-  size_t end = at; // of the outermost loop that begins behind the definition
+  size_t end = at; // of the outermost loop that begins after the definition
   for (size_t i = at, closed = 0; i-- > 0;) {
     const bool isDefinition = registerSet(all[i]) == reg;
     if (isDefinition && !isSafe(i))
@@ -199,7 +199,7 @@ bool isBaseOf(const Copy &copy, uint8_t reg, bool &isWrite) {
 
 /// All uses follow the index in its own trip of all loops, with no other definition in between.
 bool BaseIndices::findUses(size_t at, uint8_t reg, std::vector<Use> &uses) const {
-  size_t end = at + 1; // behind all uses, and behind loops that begin before them
+  size_t end = at + 1; // after all uses, and after loops that begin before them
   for (size_t i = at + 1; i < all.size(); ++i) {
     if (i >= end && !live[i].test(reg))
       return true;

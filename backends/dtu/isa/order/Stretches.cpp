@@ -35,8 +35,8 @@ Stretches::Stretches(const StretchCode &code, const RunView &view, StretchMemory
     users.resize(state.instances.size());
 }
 
-/// An instance that waits for a semaphore wakes by a signal of another one. So if all that do not
-/// wait know of all accesses, then so do the others when they wake.
+/// An instance that waits for a semaphore wakes by a signal of another one. So if all running
+/// instances know of all accesses, the waiting ones know of them when they wake.
 bool Stretches::isQuiet() const {
   for (const InstanceState &instance : state.instances)
     if (instance.walker.openLoops > 0)
@@ -73,7 +73,7 @@ void Stretches::normalise() {
   // Any order of running them proves the same.
   std::sort(state.ready.begin(), state.ready.end());
   std::sort(state.late.begin(), state.late.end());
-  // All know of all that was, and of nothing that will be.
+  // Every instance knows of all past accesses, and of no later one.
   VectorClock past(state.instances.size());
   for (size_t i = 0; i < past.size(); ++i)
     past[i] = state.clocks[i][i] - 1;
@@ -162,7 +162,7 @@ bool Stretches::hasCode(const OrderStretch &stretch, const Starts &starts) const
             [](const CodePlace &a, const CodePlace &b) { return a.form == b.form; }))
       return false;
   }
-  // Instances end here where they ended there.
+  // Instances end at the same instructions as in the known stretch.
   for (size_t i = 0; i < streamOf.size(); ++i) {
     const OrderStretch::Instance &known = stretch.instances[i];
     const size_t s = streamOf[i];
@@ -173,8 +173,8 @@ bool Stretches::hasCode(const OrderStretch &stretch, const Starts &starts) const
   return true;
 }
 
-/// An instance that uses a semaphore for the first time need not have done so there, if it does
-/// during the stretch.
+/// An instance that uses a semaphore for the first time need not have used it before the known
+/// stretch, if it uses it during the stretch.
 bool Stretches::hasSemaphore(const OrderStretch::Semaphore &used) const {
   if (used.at >= state.semaphores.size())
     return false;
@@ -224,7 +224,8 @@ int64_t Stretches::shiftOf(const OrderStretch &stretch, const Starts &starts, si
          stretch.code->places[stream][pc].bases[isWrite];
 }
 
-/// Returns true if two accesses overlap here exactly if they do in the known stretch.
+/// Returns true if two accesses overlap in this stretch if and only if they overlap in the known
+/// one.
 bool Stretches::keepsOverlaps(const OrderStretch &stretch, const Starts &starts) const {
   std::vector<int64_t> shifts;
   for (const TouchedRange &range : stretch.touched)

@@ -245,7 +245,7 @@ absl::Status DataEngine::execute(const std::vector<RankSchedule> &schedules, int
 }
 
 absl::Status DataEngine::checkFinished() const {
-  // Every cluster has advanced as far as it can, whatever the thread timing, so the report is
+  // Every cluster has advanced as far as it can, independent of thread timing, so the report is
   // deterministic.
   for (const auto &cluster : clusters)
     if (absl::Status fault = cluster->fault(); !fault.ok())

@@ -18,7 +18,7 @@
 
 namespace st::dtu {
 
-/// A range from mmap: zero until written, and taken from the host as it is touched.
+/// Memory from mmap: its pages are zero, and are allocated on first access.
 class LazyMemory {
 public:
   LazyMemory() = default;
@@ -35,7 +35,7 @@ public:
   /// touched byte.
   bool allocate(int64_t size, Pages pages = Pages::Large);
   void reset();
-  /// Takes a range of pages from the host. Other threads may read and write them meanwhile.
+  /// Allocates a range of pages. Other threads may read and write them concurrently.
   static void touch(uint8_t *begin, int64_t size);
 
   uint8_t *data = nullptr;

@@ -64,7 +64,7 @@ constexpr int64_t kStrip = 1024;
 
 /// Prefetches what a run reads from the host's memory, one strip ahead and in column order. The
 /// host's own prefetcher stops at page ends, and a strip is about a page.
-class Ahead {
+class Prefetcher {
 public:
   void add(const uint8_t *data, int64_t width) {
     for (unsigned i = 0; i < count; ++i)
@@ -309,7 +309,7 @@ private:
   }
 
   /// A single column becomes one row of the transposed matrix.
-  void turn() {
+  void transpose() {
     std::swap(rows, cols);
     for (Operand *operand : {&dst, &src[0], &src[1], &src[2]})
       std::swap(operand->rowBytes, operand->colBytes);
@@ -322,7 +322,7 @@ private:
 
   void elementwise() {
     if (cols == 1 && rows > 1)
-      turn();
+      transpose();
     DType resultType =
         inst.dst.type == DType::I1 && (isCompare(inst.op) || inst.op == VectorOp::IsFinite)
             ? DType::I1
@@ -381,7 +381,7 @@ private:
 
   void convert() {
     if (cols == 1 && rows > 1)
-      turn();
+      transpose();
     int64_t to[2] = {dst.rowBytes, dst.colBytes}, from[2] = {src[0].rowBytes, src[0].colBytes};
     transfer(dst.data, to, dst.type, src[0].data, from, src[0].type, rows, cols);
   }
@@ -427,14 +427,14 @@ bool executeRun(const DecodedProgram &program, const Slot *slots, unsigned count
       return false;
     dense &= rows == 1 || stages[at].isDense(cols);
   }
-  Ahead ahead;
+  Prefetcher prefetcher;
   if (dense) {
     cols *= rows;
     rows = 1;
     for (unsigned i = 0; i < count; ++i)
       for (unsigned k = 0; k < stages[i].count; ++k)
         if (const Stage::Source &source = stages[i].sources[k]; source.isElsewhere)
-          ahead.add(source.data, source.width);
+          prefetcher.add(source.data, source.width);
   }
   const int64_t stripCols = std::min(cols, kStrip);
   const int64_t stripRows = std::max<int64_t>(kStrip / stripCols, 1);
@@ -442,7 +442,7 @@ bool executeRun(const DecodedProgram &program, const Slot *slots, unsigned count
     for (int64_t col = 0; col < cols; col += stripCols)
       for (unsigned i = 0; i < count; ++i) {
         const int64_t next = col + stripCols;
-        ahead.fetch(next, std::min(stripCols, cols - next), i, count);
+        prefetcher.fetch(next, std::min(stripCols, cols - next), i, count);
         stages[i].run(row, std::min(stripRows, rows - row), col, std::min(stripCols, cols - col));
       }
   return true;

@@ -28,7 +28,7 @@ public:
   /// [k,m] and B [n,k]. The order of the sums is that of docs/dtu-isa.md.
   void run(float *c, int64_t ldc, Operand a, Operand b, DType type, int64_t m, int64_t n, int64_t k,
            bool accumulate, PackedB packed = {}) const;
-  /// Bytes of the packed B of run(); 0 if run() does not pack B, or not as a whole.
+  /// Bytes of the packed B of run(); 0 if run() does not pack B completely.
   int64_t packedBytes(const Operand &b, DType type, int64_t n, int64_t k) const;
 
 private:

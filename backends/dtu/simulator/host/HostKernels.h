@@ -73,8 +73,8 @@ struct HostKernels {
 struct HostFeatures {
   bool avx2 = false, avx512 = false, avx512Bf16 = false;
   bool amx = false; ///< the processor has it and the system lets this process use it
-  /// avx512Bf16 sums pairs of bf16 at twice the rate of f32, as AMD's processors do; Intel's that
-  /// were measured do so at half of it (docs/performance.md).
+  /// avx512Bf16 sums pairs of bf16 at twice the rate of f32, as on AMD's processors; the measured
+  /// Intel processors reach half of that rate (docs/performance.md).
   bool fastBf16Pairs = false;
 };
 

@@ -56,8 +56,8 @@ absl::Status runStream(const DecodedProgram &program, const DecodedStream &strea
   return fault.empty() ? absl::OkStatus() : absl::InvalidArgumentError(fault);
 }
 
-/// Runs a stream for all ranks at once. Registers hold values of RankValues; those that decide
-/// nothing and name no peer are left out.
+/// Runs a stream for all ranks at once. Registers hold values of RankValues; registers that affect
+/// no decision and name no peer are omitted.
 class RunForAll {
 public:
   RunForAll(const DecodedProgram &program, RankValues &values, MessageScript &script,

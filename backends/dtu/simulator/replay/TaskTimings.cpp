@@ -192,7 +192,7 @@ TaskTimings::RingSegment TaskTimings::segmentOf(const RankSet &set,
   for (size_t rank : set.ranks)
     indexOf.emplace(rank, indexOf.size());
   auto place = [&](size_t i) -> const DtuPlace & { return places[set.ranks[i]]; };
-  auto sendsAlike = [&](size_t i, size_t segment) {
+  auto sendsEqually = [&](size_t i, size_t segment) {
     const size_t begin = i - i % segment;
     const TaskMessages &mine = said[set.ranks[i] - first],
                        &theirs = said[set.ranks[i % segment] - first];
@@ -241,13 +241,13 @@ TaskTimings::RingSegment TaskTimings::segmentOf(const RankSet &set,
   for (size_t segment = 1; segment < count; ++segment) {
     if (count % segment != 0)
       continue;
-    bool isAlike = true;
-    for (size_t i = 0; isAlike && i < count; ++i)
-      isAlike = sendsAlike(i, segment);
-    if (isAlike && ownsGroups(segment))
+    bool isEquivalent = true;
+    for (size_t i = 0; isEquivalent && i < count; ++i)
+      isEquivalent = sendsEqually(i, segment);
+    if (isEquivalent && ownsGroups(segment))
       return {segment, /*sharesLink=*/false};
     // Logs name ranks that run.
-    if (isAlike && !logs && isChip(segment))
+    if (isEquivalent && !logs && isChip(segment))
       return {segment, /*sharesLink=*/true};
   }
   return {count};

@@ -1,5 +1,5 @@
 // Memoised task timings. A task splits the ranks of a device group into sets: ranks that exchange
-// messages or share a chip's memory must run together. Sets that do the same work on equal parts of
+// messages or share a chip's memory must run together. Sets with the same work on equal parts of
 // the machine take the same time, so the simulator runs one of them and reuses its timing.
 #pragma once
 
@@ -42,7 +42,7 @@ struct OuterMessage {
   int64_t peer = 0, channel = 0, bytes = 0;
 };
 
-/// A task as a whole device group runs it.
+/// A task, as all ranks of a device group run it.
 struct GroupTask {
   std::vector<RankSet> rankSets;
   /// Of each rank of the group: messages with other groups, and all its messages.

@@ -57,7 +57,7 @@ std::vector<ChipState::Place> endOf(const Stretch &stretch, const ChipState &sta
   for (Picoseconds due : state.linkDues)
     if (due > state.time - 1 && due <= end)
       return {};
-  // The most bytes that landed in the stretch are known only if they exceeded those before it.
+  // The peak of landed bytes in the stretch is known only if it exceeded the peak before it.
   for (size_t i = 0; i < state.peaks.size(); ++i)
     if (state.peaks[i] < stretch.to->peaks[i] && stretch.to->peaks[i] == stretch.from->peaks[i])
       return {};

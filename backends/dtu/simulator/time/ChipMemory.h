@@ -27,8 +27,8 @@ struct StreamCode {
 };
 
 /// Everything that determines the future of a chip, or of all chips of a run, relative to `time`.
-/// In a stretch of one chip, link streams contribute only what they wait for, because the stretch
-/// ends when they do anything.
+/// In a stretch of one chip, link streams contribute only the events that they wait for, because
+/// the stretch ends when a link stream acts.
 struct ChipState {
   struct Place {
     const StreamCode *code; ///< null in a link stream of a stretch of one chip
@@ -57,7 +57,7 @@ enum class StretchScope {
   Run   ///< all chips of a run and their messages, for runs of the same ranks
 };
 
-/// Shared by runs as the scope says. The programs must outlive it.
+/// Shared by runs according to the scope. The programs must outlive it.
 class ChipMemory {
 public:
   explicit ChipMemory(StretchScope scope = StretchScope::Chip) : scope(scope) {}

@@ -23,8 +23,8 @@ struct TimeEvent {
   EventPriority priority() const { return static_cast<EventPriority>(order >> 62); }
   size_t rank() const { return order >> 40 & 0x3fffff; }
   uint64_t index() const { return order & 0xffffffffff; }
-  /// One comparison of both: which event of a heap is next cannot be predicted, so branches on it
-  /// are slow.
+  /// Both in one comparison: the next event of a heap cannot be predicted, so branches on it are
+  /// slow.
   bool operator<(const TimeEvent &other) const { return key() < other.key(); }
 
 private:
@@ -32,8 +32,8 @@ private:
   Key key() const { return Key(static_cast<uint64_t>(time)) << 64 | order; }
 };
 
-/// A heap in which each event has up to four events below it, which share a cache line. An event
-/// that is taken usually posts the next one of its instance, so its place stays free until then.
+/// A heap in which each event has up to four events below it, which share a cache line. The handler
+/// of a popped event usually posts the instance's next event, so the slot stays free until then.
 class EventQueue {
 public:
   bool empty() const { return events.size() == (isFirstTaken ? 1 : 0); }
@@ -82,7 +82,7 @@ private:
 
   /// The earlier of two events. The sum has no branch, as their order cannot be predicted.
   size_t earlier(size_t a, size_t b) const { return a + (b - a) * (events[b] < events[a]); }
-  size_t leastOfFour(size_t first) const {
+  size_t minOfFour(size_t first) const {
     return earlier(earlier(first, first + 1), earlier(first + 2, first + 3));
   }
   size_t leastFrom(size_t first) const {
@@ -95,7 +95,7 @@ private:
   void sink(size_t at, TimeEvent event) {
     const size_t size = events.size();
     for (size_t first = kBelow * at + 1; first < size; first = kBelow * at + 1) {
-      const size_t least = first + kBelow <= size ? leastOfFour(first) : leastFrom(first);
+      const size_t least = first + kBelow <= size ? minOfFour(first) : leastFrom(first);
       if (!(events[least] < event))
         break;
       events[at] = events[least];

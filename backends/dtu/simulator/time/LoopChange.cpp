@@ -50,7 +50,7 @@ void visitSlot(const DecodedProgram &program, const StreamFacts &facts,
   case Opcode::Leave:
     bound.visitLeave(program.leaves[slot.index].unless, change);
     break;
-  // Registers that decide nothing may take any value.
+  // Registers that affect no decision may take any value.
   case Opcode::Index:
     if (const IndexInst &inst = program.indices[slot.index]; facts.live[pc + 1].test(inst.dst))
       bound.visitIndex(inst.dst, evaluate(inst.value, registers, change), inst.divide, inst.modulo,

@@ -142,7 +142,7 @@ bool PeriodicLoops::serversMatch(const Chip &chip, Picoseconds now,
   return result;
 }
 
-/// An instance that is not yet due at the time at which it was due then runs a long instruction and
+/// An instance that is later than at the same point of the last period runs a long instruction and
 /// does not take part.
 bool PeriodicLoops::matches(const Chip &chip, Picoseconds now, const Snapshot &snapshot) const {
   if (snapshot.disturbances != chip.disturbances || now == snapshot.time)

@@ -1,7 +1,7 @@
 // Periodic tile loops in simulated time. When the clusters of a chip return to an earlier state,
-// except for loop counters, they repeat what they did in between until a counter changes a
-// decision. This class detects such states, follows one repetition to see for how many more it
-// holds, and adds all of them at once. The result equals running them, to the picosecond.
+// except for loop counters, they repeat the same work until a counter changes a decision. This
+// class detects such states, follows one repetition to determine how many more are the same, and
+// adds all of them at once. The result equals running them, to the picosecond.
 #pragma once
 
 #include "backends/dtu/simulator/time/ChipMemory.h"
@@ -43,8 +43,8 @@ public:
   bool replayTogether(Picoseconds now, std::vector<TimeMessage> &messages);
   /// More ranks run from now on, so stretches of all active ranks end.
   void endTogether() { together.reset(); }
-  /// An event that no stretch of all ranks may contain: a task begins or ends, or a message comes
-  /// from elsewhere or goes there.
+  /// An event that no stretch of all ranks may contain: a task begins or ends, or a message enters
+  /// or leaves the set of ranks.
   void disturbAll() { ++disturbances; }
   /// Call when a message arrives. If a waiting instance is past added periods that begin after the
   /// arrival, these are undone and the result is true. A replayed stretch is undone as a whole.

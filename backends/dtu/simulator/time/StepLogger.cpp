@@ -73,7 +73,7 @@ std::optional<Kind> StepLogger::idleKind(size_t rank, const Rank &state) const {
   return state.idle == Kind::Wait ? Kind::Transfer : state.idle;
 }
 
-/// Names idle time whose first message comes only now, or that belonged to the message before it.
+/// Names idle time that ended with the first message, or that belongs to the previous message.
 void StepLogger::nameIdle(size_t rank, Kind kind) {
   Rank &state = ranks[rank];
   if (state.unnamed)

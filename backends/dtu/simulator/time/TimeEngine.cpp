@@ -248,7 +248,7 @@ void TimeEngine::advance(size_t rank, uint32_t index, Picoseconds now) {
     if (isControl(slot.opcode)) {
       const uint32_t at = position.pc;
       if (!runControl(*state.program, slot, configs[rank].table, position, fault)) {
-        // After repetitions, registers that decide nothing have any value.
+        // After repetitions, registers that affect no decision may have any value.
         if (!periodic || periodic->decides(rank, index))
           return;
         fault.clear();

@@ -42,8 +42,8 @@ private:
 };
 
 /// Ranks in a ring that repeat the same work in segments. The ranks of the first segment run on
-/// behalf of all. A message from one of them to a later segment arrives at the rank that represents
-/// the receiver, as if from the corresponding sender.
+/// behalf of all. A message to a later segment arrives at the rank that represents the receiver, as
+/// if the corresponding rank had sent it.
 struct Rotation {
   std::vector<size_t> ring; ///< ranks, ascending
   size_t segmentSize = 0;   ///< ranks of a segment

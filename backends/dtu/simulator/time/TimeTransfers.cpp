@@ -277,7 +277,7 @@ bool TimeEngine::receive(size_t rank, uint32_t index, Slot slot, Picoseconds now
   state.landing -= bytes;
   if (bytes != traffic.bytes) {
     fault = absl::StrCat("message of ", bytes, " bytes from rank ", peer,
-                         " where the receive takes ", traffic.bytes);
+                         ", but the receive expects ", traffic.bytes);
     return false;
   }
   // Combining reads the destination before it writes.

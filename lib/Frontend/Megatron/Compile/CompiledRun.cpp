@@ -47,7 +47,7 @@ private:
   bool flag(StringRef name, bool standard) const {
     return log.integer(name).value_or(standard ? 1 : 0) != 0;
   }
-  /// Newer versions have another name for it.
+  /// Newer versions rename it.
   std::string normEpsilon() const {
     return number("norm_epsilon", number("layernorm_epsilon", "1e-5"));
   }
@@ -133,18 +133,18 @@ void CompiledRunBuilder::ignoreOtherParts() {
   const bool isGelu = !run.swiglu && !run.quickGeglu && !run.squaredRelu;
   for (StringRef name : {"bias_gelu_fusion", "openai_gelu"})
     if (!isGelu)
-      ignore(name, "the inner layers have another function");
+      ignore(name, "the MLPs have another activation function");
   if (isGelu && run.fusedBiasGelu)
-    ignore("openai_gelu", "with bias_gelu_fusion it is the same function");
+    ignore("openai_gelu", "with bias_gelu_fusion the function is the same");
   if (run.positions != RunPositions::Rotary)
-    for (StringRef name : {"rotary_base", "rope_theta", "rotary_percent",
-                           "rotary_seq_len_interpolation_factor", "use_rope_scaling",
-                           "rope_scaling_factor", "rotary_interleaved"})
-      ignore(name, "positions do not rotate");
+    for (StringRef name :
+         {"rotary_base", "rope_theta", "rotary_percent", "rotary_seq_len_interpolation_factor",
+          "use_rope_scaling", "rope_scaling_factor", "rotary_interleaved"})
+      ignore(name, "the model has no rotary positions");
   if (run.linearBias)
     ignore("add_qkv_bias", "all products have biases");
   if (!log.flag("group_query_attention"))
-    ignore("num_query_groups", "each head has keys and values");
+    ignore("num_query_groups", "each head has its own keys and values");
   if (run.experts.count == 0)
     for (StringRef name : {"num_experts", "moe_router_topk", "moe_router_pre_softmax",
                            "moe_router_load_balancing_type", "moe_aux_loss_coeff",
@@ -242,9 +242,9 @@ void CompiledRunBuilder::describeRecomputation(JsonText &json) {
   const bool isFull = run.recomputation == RunRecomputation::Full;
   for (StringRef name : {"checkpoint_num_layers", "recompute_num_layers"})
     if (!isFull)
-      ignore(name, "layers as a whole are not recomputed");
+      ignore(name, "recomputation is not of full layers");
     else if (log.integer(name).value_or(1) != 1)
-      refuse(name, "1: the inputs of each layer are kept");
+      refuse(name, "1: the input of each layer is kept");
   if (isFull && run.recomputeBlocks)
     refuse("recompute_method", "uniform: all layers are recomputed");
   json.addText("recompute", isFull                                             ? "full"
@@ -319,7 +319,7 @@ void CompiledRunBuilder::setStableDecay() {
   else if (run.stableDecayIterations > 0)
     setFlag("lr-wsd-decay-steps", Twine(run.stableDecayIterations));
   else
-    refuse("lr_decay_style", "lr_wsd_decay_iters or lr_wsd_decay_samples beside WSD");
+    refuse("lr_decay_style", "lr_wsd_decay_iters or lr_wsd_decay_samples with WSD");
 }
 
 void CompiledRunBuilder::setLearningRate() {
@@ -349,7 +349,7 @@ void CompiledRunBuilder::setLearningRate() {
   if (run.warmupFraction)
     for (StringRef name : {"lr_warmup_iters", "lr_warmup_samples"})
       if (log.integer(name).value_or(0) != 0)
-        refuse(name, "0 beside lr_warmup_fraction");
+        refuse(name, "0 with lr_warmup_fraction");
 }
 
 void CompiledRunBuilder::setLength() {
@@ -398,7 +398,7 @@ void CompiledRunBuilder::setData() {
        {std::pair<StringRef, StringRef>{"data_path", "data"}, {"train_data_path", "data"}})
     setData(name, flagName);
   if (log.find("data_path") && log.find("train_data_path"))
-    refuse("train_data_path", "None beside data_path");
+    refuse("train_data_path", "None with data_path");
   if (!log.find("seed"))
     setFlag("seed", "1234");
   for (auto [name, option] :
@@ -441,7 +441,7 @@ void CompiledRunBuilder::setLogging() {
 //===----------------------------------------------------------------------===//
 
 static bool isAccepted(StringRef accepted, StringRef value) {
-  // Some versions print integers as 1.0. An empty list is as good as None.
+  // Some versions print integers as 1.0. An empty list counts as None.
   value.consume_back(".0");
   if (value.empty())
     value = "None";

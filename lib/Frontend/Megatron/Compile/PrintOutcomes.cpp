@@ -22,9 +22,9 @@ StringRef mlir::st::stringify(ArgumentOutcome::Fate fate) {
 }
 
 static std::string shown(const std::string &value) {
-  constexpr size_t most = 28;
+  constexpr size_t maximum = 28;
   const std::string text = ::st::escapeControls(value);
-  return text.size() <= most ? text : text.substr(0, most - 3) + "...";
+  return text.size() <= maximum ? text : text.substr(0, maximum - 3) + "...";
 }
 
 static std::string padded(std::string text, size_t width) {

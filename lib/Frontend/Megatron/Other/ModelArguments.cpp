@@ -20,7 +20,7 @@ static constexpr StringRef kExperts =
     "is a choice of the implementation of experts, or belongs to what is refused";
 static constexpr StringRef kHybrid = "hybrid models are not used";
 static constexpr StringRef kTeacher = "distillation is not used";
-static constexpr StringRef kDeepSpeed = "the JSON file of DeepSpeed says it";
+static constexpr StringRef kDeepSpeed = "DeepSpeed's JSON file sets it";
 static constexpr StringRef kLaunchYaml = "names a file of settings";
 
 constexpr Argument table[] = {

@@ -18,7 +18,7 @@ static constexpr StringRef kLength = "decides when the training ends, not what a
 static constexpr StringRef kRamp = "the plan is of the batch at the end of the ramp";
 static constexpr StringRef kEvaluation = "the plan is of training steps";
 static constexpr StringRef kLogging = "is about what is printed or recorded";
-static constexpr StringRef kChecks = "is a check beside the step";
+static constexpr StringRef kChecks = "is a check outside of the step";
 static constexpr StringRef kRank = "names one process of the run";
 static constexpr StringRef kLauncher = "is about how processes start and find each other";
 

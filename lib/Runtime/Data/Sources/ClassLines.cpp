@@ -50,8 +50,7 @@ private:
     ST_ASSIGN_OR_RETURN(line.text, text.text());
     line.hasPair = node.has("text_pair");
     if (line.hasPair && !rows.hasTypes)
-      return node.error(
-          "\"text_pair\": this model has no types of tokens that tell two texts apart");
+      return node.error("\"text_pair\": this model has no token types to distinguish two texts");
     ST_ASSIGN_OR_RETURN(line.pair, node.text("text_pair", ""));
     ST_ASSIGN_OR_RETURN(const JsonNode label, node.at("label"));
     ST_ASSIGN_OR_RETURN(line.labels, readLabels(label));

@@ -1,4 +1,4 @@
-// Lines of files with texts and their classes, and what rows of them need.
+// Lines of files with texts and their classes, and the data to build rows from them.
 #ifndef ST_RUNTIME_DATA_SOURCES_CLASSLINES_H
 #define ST_RUNTIME_DATA_SOURCES_CLASSLINES_H
 
@@ -25,7 +25,7 @@ struct ClassRows {
   /// An error if the program's inputs are none of these.
   static absl::StatusOr<ClassRows> of(const BatchSpec &spec);
 
-  /// Text tokens that fit beside the special ones of an encoder.
+  /// Number of text tokens that fit together with the special tokens of an encoder.
   int64_t room(bool isPair) const {
     return isEncoder ? sequence - (isPair ? kPairOverhead : kPairOverhead - 1) : sequence;
   }

@@ -82,7 +82,7 @@ private:
   Draw draw;
 };
 
-// The token behind the text of a decoder, which finds the last token by it.
+// The padding token, by which a decoder finds the last token of a text.
 absl::StatusOr<int32_t> paddingOf(const BatchSpec &spec, const ClassRows &rows,
                                   const TokenIds &ids) {
   if (rows.isEncoder)
@@ -160,7 +160,7 @@ private:
     return specialAround(std::move(text));
   }
 
-  // The labels of a row of `length` tokens, without those of the tokens behind the text. A token
+  // The labels of a row of `length` tokens, without those of the tokens after the text. A token
   // belongs to the word that has its last byte: it may begin with the space before.
   std::vector<float> labelsOfTokens(const ClassLine &line, const std::vector<Token> &encoded,
                                     size_t length) const {
@@ -187,12 +187,12 @@ private:
 };
 
 absl::Status checkLength(const BatchSpec &spec, const ClassRows &rows) {
-  const int64_t least = rows.isEncoder ? 1 + kPairOverhead : 1;
-  if (spec.sequence >= least)
+  const int64_t minimum = rows.isEncoder ? 1 + kPairOverhead : 1;
+  if (spec.sequence >= minimum)
     return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("a sequence of ", spec.sequence,
                                                  " tokens is too short for the task ", spec.task,
-                                                 ", which needs at least ", least));
+                                                 ", which needs at least ", minimum));
 }
 
 } // namespace

@@ -18,13 +18,13 @@ bool classifiesText(const BatchSpec &spec);
 ///                    first token of a word has its label, the others have none
 ///
 /// Encoders read [CLS] text [SEP], or [CLS] text [SEP] pair [SEP]; decoders read the text with the
-/// tokenizer's special tokens, and the model's padding token behind it. Texts are truncated to a
-/// row, of two texts the longer one. Every sample occurs once before any is repeated.
+/// tokenizer's special tokens, followed by the model's padding token. Texts are truncated to a row,
+/// of two texts the longer one. Every sample occurs once before any is repeated.
 absl::StatusOr<std::unique_ptr<BatchSource>> createJsonLinesClasses(const std::string &path,
                                                                     const BatchSpec &spec);
 
-/// Texts that a model can learn: half of the tokens of a text are of those that belong to its class
-/// (token t belongs to class t modulo the number of classes); a token's class is the one it belongs
+/// Texts that a model can learn: half of the tokens of a text belong to its class (token t
+/// belongs to class t modulo the number of classes); a token's class is the one it belongs
 /// to.
 absl::StatusOr<std::unique_ptr<BatchSource>> createSyntheticClasses(const BatchSpec &spec);
 

@@ -205,11 +205,11 @@ absl::Status checkOptions(const BatchSpec &spec, const TokenIds &ids) {
 } // namespace
 
 absl::Status checkSequenceLength(const BatchSpec &spec) {
-  const int64_t least = spec.task == "clm" ? 2 : kPairOverhead + 5;
-  if (spec.sequence < least)
+  const int64_t minimum = spec.task == "clm" ? 2 : kPairOverhead + 5;
+  if (spec.sequence < minimum)
     return absl::InvalidArgumentError(absl::StrCat("a sequence of ", spec.sequence,
                                                    " tokens is too short for the task ", spec.task,
-                                                   ", which needs at least ", least));
+                                                   ", which needs at least ", minimum));
   return absl::OkStatus();
 }
 

@@ -7,12 +7,12 @@
 namespace st {
 
 /// Pairs of a file of JSON lines, {"source": ..., "target": ...}; other keys and empty lines are
-/// ignored. The tokenizer's special tokens are around both texts, which are truncated to a row.
+/// ignored. The tokenizer's special tokens surround both texts, which are truncated to a row.
 absl::StatusOr<std::unique_ptr<BatchSource>> createJsonLinesPairs(const std::string &path,
                                                                   const BatchSpec &spec);
 
-/// Sources from the synthetic text, and targets that a model can learn from them: each token of the
-/// source is replaced by another one, always the same.
+/// Sources from the synthetic text, and targets that a model can learn from them: a fixed
+/// permutation of the tokens replaces each token of the source.
 absl::StatusOr<std::unique_ptr<BatchSource>> createSyntheticPairs(const BatchSpec &spec);
 
 } // namespace st

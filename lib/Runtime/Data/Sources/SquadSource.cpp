@@ -133,8 +133,8 @@ absl::Status SquadSource::readQuestion(const Struct &entry) {
   question.text = asked.texts.size() - 1;
   std::vector<Token> encoded;
   ST_RETURN_IF_ERROR(tokenizer->encode(*text, encoded));
-  const int64_t most = std::min(kLongestQuestion, (spec.sequence - kPairOverhead) / 2);
-  encoded.resize(std::min(encoded.size(), static_cast<size_t>(most)));
+  const int64_t maximum = std::min(kLongestQuestion, (spec.sequence - kPairOverhead) / 2);
+  encoded.resize(std::min(encoded.size(), static_cast<size_t>(maximum)));
   question.tokens = idsOf(encoded);
   ST_RETURN_IF_ERROR(readAnswers(*answers, question));
   asked.questions.push_back(std::move(question));

@@ -65,8 +65,8 @@ absl::Status TensorFileSource::checkInput(const BatchSpec::Input &input) {
   if (*count == 0)
     return error(absl::StrCat("tensor \"", input.name, "\" is empty"));
   if (batches >= 0 && *count != batches)
-    return error(absl::StrCat("tensor \"", input.name, "\" holds ", *count,
-                              " batches, the tensors before it ", batches));
+    return error(absl::StrCat("tensor \"", input.name, "\": expected ", batches,
+                              " batches as in the tensors before it, found ", *count));
   batches = *count;
   const std::string outside = findOutside({input.name, input.limit}, *tensor, batches);
   return outside.empty() ? absl::OkStatus() : error(outside);

@@ -267,21 +267,21 @@ size_t brokenLength(absl::string_view bytes, size_t begin) {
   const size_t wanted = first >= 0xF0 && first <= 0xF4 ? 4 : first >= 0xE0 ? 3 : 2;
   if (first < 0xC2 || first > 0xF4)
     return 1;
-  unsigned least = 0x80, most = 0xBF; // range of the second byte, by table 3-7 of the standard
+  unsigned minimum = 0x80, maximum = 0xBF; // range of the second byte, by table 3-7 of the standard
   if (first == 0xE0)
-    least = 0xA0;
+    minimum = 0xA0;
   else if (first == 0xED)
-    most = 0x9F;
+    maximum = 0x9F;
   else if (first == 0xF0)
-    least = 0x90;
+    minimum = 0x90;
   else if (first == 0xF4)
-    most = 0x8F;
+    maximum = 0x8F;
   size_t length = 1;
   for (; length < wanted; ++length) {
-    if (at(length) < least || at(length) > most)
+    if (at(length) < minimum || at(length) > maximum)
       break;
-    least = 0x80;
-    most = 0xBF;
+    minimum = 0x80;
+    maximum = 0xBF;
   }
   return length;
 }

@@ -145,18 +145,18 @@ std::string printMemoryRange(const proto::Executable &program) {
   for (const proto::Group &group : program.groups())
     for (int64_t id : group.device_ids())
       devices[id] += group.arena_bytes() + program.cuda().scratch_bytes();
-  int64_t least = INT64_MAX, most = 0;
+  int64_t minimum = INT64_MAX, maximum = 0;
   for (const auto &[id, bytes] : devices) {
-    least = std::min(least, bytes);
-    most = std::max(most, bytes);
+    minimum = std::min(minimum, bytes);
+    maximum = std::max(maximum, bytes);
   }
   const bool isDtu = program.has_dtu();
   const double capacity =
       isDtu ? program.dtu().l3_bytes_per_chip().value() / program.dtu().clusters_per_chip()
             : program.cuda().gpu().memory_bytes().value();
   return absl::StrFormat("%s mem: %.0fMiB - %.0fMiB / %.0fMiB\n", isDtu ? "DTU" : "GPU",
-                         static_cast<double>(least) / kMebibyte,
-                         static_cast<double>(most) / kMebibyte, capacity / kMebibyte);
+                         static_cast<double>(minimum) / kMebibyte,
+                         static_cast<double>(maximum) / kMebibyte, capacity / kMebibyte);
 }
 
 } // namespace st

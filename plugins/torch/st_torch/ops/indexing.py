@@ -120,7 +120,7 @@ def index(e, out, x, indices):
     if len(dims) == 1:
         return _take(e, out, x, dims[0], given[0])
     coordinates, shape = _coordinates(e, given, [x.shape[i] for i in dims])
-    # Adjacent positions stay where they are, others come first.
+    # Adjacent index dimensions stay in place, others move to the front.
     first = dims[0] if dims == list(range(dims[0], dims[-1] + 1)) else 0
     kept = [i for i in range(x.rank) if i not in dims]
     offsets = [n if n < first else n + len(shape) for n in range(len(kept))]

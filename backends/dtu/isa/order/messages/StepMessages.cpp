@@ -17,12 +17,12 @@ namespace st::dtu {
 namespace {
 
 /// Instructions of a whole program to follow in order to locate a deadlock.
-constexpr int64_t kWholeWork = 100'000'000;
+constexpr int64_t kFullWork = 100'000'000;
 
 using Route = std::tuple<int64_t, int64_t, int64_t>; ///< source, destination, channel
 
 /// Walks the schedules of all groups with task summaries. Reaching the end is a proof; stopping
-/// earlier decides nothing.
+/// earlier proves nothing.
 class GroupWalk {
 public:
   /// For each schedule entry of a group, its summary.
@@ -281,8 +281,8 @@ absl::StatusOr<RankEvents> StepMessages::eventsOf(const proto::Group &group, int
       return order.status();
     }
     if (!order.ok()) {
-      // The whole program names the place, if following it gets that far.
-      absl::Status whole = proveWaits(*skeleton.example, view, kWholeWork).status();
+      // Following the full program names the instruction, if it gets that far.
+      absl::Status whole = proveWaits(*skeleton.example, view, kFullWork).status();
       if (absl::IsResourceExhausted(whole))
         whole = order.status();
       return absl::InvalidArgumentError(

@@ -20,8 +20,8 @@ void read(const std::vector<Extent> &sizes, Registers &live) {
     live.set(size.reg);
 }
 
-/// Selects the instructions of a stream to keep: those that synchronise, and backwards those that
-/// compute registers they read.
+/// Selects the instructions of a stream to keep: synchronising instructions, and all that compute
+/// registers which kept instructions read.
 class Kept {
 public:
   explicit Kept(const Stream &stream)

@@ -412,5 +412,5 @@ def register():
     lower(ann.approx_top_k_p, approx_top_k)
     lower(_scaled_matmul_p, scaled_matmul)
     lower(lax.rng_uniform_p, rng_uniform, multiple_results=False)
-    # JAX calls the user's partitioner with XLA's shards; St shards the function as it does others.
+    # JAX calls the user's partitioner with XLA's shards; St shards the function like any other.
     mlir.register_lowering(custom_partitioning.custom_partitioning_p, lower_partitioned, platform=PLATFORM)

@@ -1,4 +1,4 @@
-#include "lib/Runtime/Data/Sources/PictureSource.h"
+#include "lib/Runtime/Data/Sources/ImageSource.h"
 #include "lib/Runtime/Data/CounterRandom.h"
 #include "lib/Runtime/State/NormalInit.h"
 
@@ -9,11 +9,11 @@
 namespace st {
 namespace {
 
-// Pictures of a class are noise around a picture that depends only on the class. Labels are class
+// Images of a class are noise around an image that depends only on the class. Labels are class
 // numbers or, for a model with numeric outputs, 1 for the class and 0 for all others.
-class PictureSource : public BatchSource {
+class ImageSource : public BatchSource {
 public:
-  PictureSource(const BatchSpec &spec, std::vector<int64_t> shape, BatchSpec::Input labels)
+  ImageSource(const BatchSpec &spec, std::vector<int64_t> shape, BatchSpec::Input labels)
       : spec(spec), shape(std::move(shape)), labels(std::move(labels)) {}
 
   absl::StatusOr<Batch> batch(int64_t index) const override {
@@ -28,10 +28,10 @@ public:
                            static_cast<uint64_t>(index * spec.batch + row));
       const int64_t label = random.below(countClasses());
       CounterRandom ofClass(spec.seed, CounterRandom::Classes, static_cast<uint64_t>(label));
-      float *picture = pixels + row * size;
-      fillNormal(keyFrom(ofClass), 0, 1.0f, picture, size);
+      float *image = pixels + row * size;
+      fillNormal(keyFrom(ofClass), 0, 1.0f, image, size);
       fillNormal(keyFrom(random), 0, 1.0f, noise.data(), size);
-      std::transform(picture, picture + size, noise.begin(), picture, std::plus<float>());
+      std::transform(image, image + size, noise.begin(), image, std::plus<float>());
       setLabel(batch[1], row, label);
     }
     return batch;
@@ -78,7 +78,7 @@ bool areLabels(const BatchSpec::Input *labels, const BatchSpec &spec) {
 
 } // namespace
 
-absl::StatusOr<std::unique_ptr<BatchSource>> createPictureSource(const BatchSpec &spec) {
+absl::StatusOr<std::unique_ptr<BatchSource>> createImageSource(const BatchSpec &spec) {
   const BatchSpec::Input *pixels = spec.findInput("pixel_values"),
                          *labels = spec.findInput("labels");
   if (!pixels || pixels->type != ElementType::F32 || pixels->shape.size() != 4 ||
@@ -88,7 +88,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> createPictureSource(const BatchSpec
   if (!areLabels(labels, spec))
     return absl::InvalidArgumentError(
         "invalid training program: task classify reads no labels i32 [B] or f32 [B] or [B,N]");
-  return std::make_unique<PictureSource>(spec, pixels->shape, *labels);
+  return std::make_unique<ImageSource>(spec, pixels->shape, *labels);
 }
 
 } // namespace st

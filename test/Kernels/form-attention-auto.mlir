@@ -1,7 +1,7 @@
 // Rows that do not fit a core with 64 KiB stream through it if this puts them between two products. Rows that fit, and other
 // long reductions, have the kernels of the resident form.
 //
-// RUN: st-opt --form-kernels=attention=fitting %s | FileCheck %s
+// RUN: st-opt --form-kernels=attention=auto %s | FileCheck %s
 
 #any = #st.sharding<@mesh, [{}, {}]>
 module attributes {st.cores = 8 : i64, st.target = #st.target<backend = "dtu", device = "test", alignment = 128, scratch_bytes = 65536, memory_bytes = 4294967296>} {
