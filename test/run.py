@@ -113,12 +113,12 @@ def run_script(script):
 
 
 # The slowest scripts start first, so that no processor is idle while the last one runs.
-LONG = ["test_large_plans.py", "test_processes.py", "test_partition.py", "test_cuda_driver.py",
-        "test_import_large.py", "test_bert_large.py", "test_cuda_models.py", "test_phases.py", "test_exact_sums.py",
-        "test_minilm.py", "test_mutated_binary.py", "test_specs.py", "test_jax_training.py", "test_report.py",
-        "test_gradients.py", "test_jax_hlo.py", "test_cuda_ptx.py", "test_family_layouts.py",
-        "test_cuda_libraries.py", "test_batch_rampup.py", "test_cuda_training.py", "test_jax_attention.py",
-        "test_jax_binaries.py"]
+LONG = ["test_partition.py", "test_cuda_driver.py", "test_processes.py", "test_exact_sums.py", "test_large_plans.py",
+        "test_specs.py", "test_phases.py", "test_jax_plugin.py", "test_import_large.py", "test_bert_large.py",
+        "test_cuda_models.py", "test_minilm.py", "test_mutated_binary.py", "test_jax_training.py", "test_jax_specs.py",
+        "test_cuda_conformance.py", "test_report.py", "test_gradients.py", "test_jax_hlo.py", "test_cuda_ptx.py",
+        "test_family_layouts.py", "test_cuda_libraries.py", "test_batch_rampup.py", "test_cuda_training.py",
+        "test_jax_attention.py", "test_jax_binaries.py", "test_jax_plugin_devices.py", "test_megatron_llama.py"]
 
 
 def run_scripts(folders, counts, verbose):
