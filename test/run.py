@@ -11,6 +11,7 @@ import concurrent.futures
 import os
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -33,10 +34,28 @@ class Counts:
         self.failures += failures
 
 
+def run_measured(command, **options):
+    """Runs a command; returns its exit code, what it printed if that is piped, and the seconds of processors that it and
+    its processes took. Those, unlike the seconds that passed, hardly depend on what else the machine does."""
+    with subprocess.Popen([str(c) for c in command], text=True, **options) as process:
+        output = process.stdout.read() if process.stdout else ""
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, output, usage.ru_utime + usage.ru_stime
+
+
+def processor_seconds():
+    """Of all programs that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def run_junit(command, xml):
     """Runs a suite that writes a JUnit-style XML report; returns its exit code."""
     xml.unlink(missing_ok=True)
-    return subprocess.run(command).returncode
+    code, _, processor = run_measured(command)
+    print(f"{pathlib.Path(command[0]).name}: {processor:.0f} s of processors", flush=True)
+    return code
 
 
 def read_junit(name, code, xml, counts):
@@ -87,19 +106,19 @@ def run_unit(counts, verbose):
 
 
 def run_script(script):
-    """Returns the process, and the seconds it took."""
+    """Returns the exit code, the output, the seconds that passed and those of processors."""
     start = time.time()
-    done = subprocess.run([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
-    return done, time.time() - start
+    code, output, processor = run_measured([sys.executable, script], stdout=subprocess.PIPE)
+    return code, output, time.time() - start, processor
 
 
 # The slowest scripts start first, so that no processor is idle while the last one runs.
-LONG = ["test_large_plans.py", "test_processes.py", "test_partition.py", "test_cuda_driver.py",
-        "test_import_large.py", "test_bert_large.py", "test_cuda_models.py", "test_phases.py", "test_exact_sums.py",
-        "test_minilm.py", "test_mutated_binary.py", "test_specs.py", "test_jax_training.py", "test_report.py",
-        "test_gradients.py", "test_jax_hlo.py", "test_cuda_ptx.py", "test_family_layouts.py",
-        "test_cuda_libraries.py", "test_batch_rampup.py", "test_cuda_training.py", "test_jax_attention.py",
-        "test_jax_binaries.py"]
+LONG = ["test_partition.py", "test_cuda_driver.py", "test_processes.py", "test_exact_sums.py", "test_large_plans.py",
+        "test_specs.py", "test_phases.py", "test_jax_plugin.py", "test_import_large.py", "test_bert_large.py",
+        "test_cuda_models.py", "test_minilm.py", "test_mutated_binary.py", "test_jax_training.py", "test_jax_specs.py",
+        "test_cuda_conformance.py", "test_report.py", "test_gradients.py", "test_jax_hlo.py", "test_cuda_ptx.py",
+        "test_family_layouts.py", "test_cuda_libraries.py", "test_batch_rampup.py", "test_cuda_training.py",
+        "test_jax_attention.py", "test_jax_binaries.py", "test_jax_plugin_devices.py", "test_megatron_llama.py"]
 
 
 def run_scripts(folders, counts, verbose):
@@ -107,19 +126,19 @@ def run_scripts(folders, counts, verbose):
     scripts = [script for folder in folders for script in sorted((ROOT / "test" / folder).rglob("test_*.py"))]
     scripts.sort(key=lambda script: LONG.index(script.name) if script.name in LONG else len(LONG))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for script, (done, seconds) in zip(scripts, pool.map(run_script, scripts), strict=True):
-            last = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
+        for script, (code, output, seconds, processor) in zip(scripts, pool.map(run_script, scripts), strict=True):
+            last = output.strip().splitlines()[-1] if output.strip() else ""
             match = re.fullmatch(r"(\d+) passed, (\d+) failed", last)
             passed, failed = (int(match[1]), int(match[2])) if match else (0, 1)
-            if done.returncode != 0 and failed == 0:
+            if code != 0 and failed == 0:
                 failed = 1
             name = f"{script.parent.name}/{script.name}"
-            print(f"{name}: {passed} passed, {failed} failed ({seconds:.0f} s)", flush=True)
+            print(f"{name}: {passed} passed, {failed} failed ({seconds:.0f} s, {processor:.0f} s of processors)", flush=True)
             if failed or verbose:
-                print(done.stdout)
-            failures = [f"{name}: {line}" for line in done.stdout.splitlines() if line.startswith("FAILED")]
+                print(output)
+            failures = [f"{name}: {line}" for line in output.splitlines() if line.startswith("FAILED")]
             if failed and not failures:
-                failures = [f"{name}: exit {done.returncode}, last line \"{last}\""]
+                failures = [f"{name}: exit {code}, last line \"{last}\""]
             counts.add(passed, failed, failures=failures)
 
 
@@ -137,9 +156,9 @@ def main():
     wanted = "scripts" if options.only in SCRIPT_FOLDERS else options.only
     for name, suite in suites.items():
         if wanted in (None, name):
-            start = time.time()
+            start, before = time.time(), processor_seconds()
             suite()
-            print(f"-- {name}: {time.time() - start:.0f} s", flush=True)
+            print(f"-- {name}: {time.time() - start:.0f} s, {processor_seconds() - before:.0f} s of processors", flush=True)
     # Again at the end, where a reader of a long log finds them.
     for failure in counts.failures:
         print(f"failed: {failure[:400]}")

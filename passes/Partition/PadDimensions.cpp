@@ -52,6 +52,7 @@ private:
   const DimensionClasses &classes;
   AttributeListener listener{kBlockAttr};
   OpBuilder builder;
+  Operation *current = nullptr; ///< The op whose operands get another form.
   DenseMap<Value, RankedTensorType> before;
   /// Other forms of a value: sliced to a shape, or with its padding set to a reduction's identity.
   DenseMap<Value, SmallVector<Value, 2>> cut;
@@ -72,8 +73,12 @@ private:
 // Forms of a value
 //===----------------------------------------------------------------------===//
 
-/// Forms are placed directly after the value, so that every user can use them.
+/// Forms are placed directly after the value, so that every user can use them. Those of an argument
+/// are before the first op that needs them: at the beginning of the program, the first op of the
+/// model would be one of that op's layer.
 void Padder::setAfter(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return builder.setInsertionPoint(argument.getOwner()->findAncestorOpInBlock(*current));
   builder.setInsertionPointAfterValue(value);
   if (Operation *op = value.getDefiningOp())
     if (Attribute block = op->getDiscardableAttr(kBlockAttr))
@@ -259,6 +264,7 @@ void Padder::padOp(Operation &op) {
   if (op.hasTrait<OpTrait::IsTerminator>())
     return;
   const ShardingRule &rule = classes.ruleOf(&op);
+  current = &op;
   listener.value = op.getDiscardableAttr(kBlockAttr);
   unpadCaptured(op);
   for (OpOperand &operand : op.getOpOperands()) {
@@ -355,6 +361,7 @@ llvm::SmallBitVector Padder::paddedDims(Value value) const {
 void Padder::cleanState() {
   listener.value = {};
   Operation *end = function.front().getTerminator();
+  current = end;
   for (BlockArgument argument : function.getArguments()) {
     auto alias =
         function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "tf.aliasing_output");

@@ -39,6 +39,37 @@ module attributes {st.recompute = 64 : i64} {
 
 // -----
 
+// The message is about the group that needs most, so that its number is enough for all groups.
+
+module attributes {st.recompute = 64 : i64} {
+  st.mesh @mesh <[], micro=2>
+  st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+    st.buffer @x "stash" slots 1 : tensor<32xf32>
+    st.task @forward0 forward stage 0 (%mb) {
+      %x = st.recv from @group1 channel 0 : tensor<32xf32>
+      st.write %x to @x[%mb] : tensor<32xf32>
+    }
+    st.task @backward0 backward stage 0 (%mb) {
+      %x = st.read @x[%mb] : tensor<32xf32>
+      st.send %x to @group1 channel 1 : tensor<32xf32>
+    }
+  }
+  // expected-error @+1 {{recompute is {"bytes": 64}, but a micro-batch's stash takes at least 256 bytes on a device of this group}}
+  st.program @group1 stages [1] devices [1] first_rank 1 mesh @mesh {
+    st.buffer @x "stash" slots 1 : tensor<64xf32>
+    st.task @forward1 forward stage 1 (%mb) {
+      %x = st.recv from @group0 channel 2 : tensor<64xf32>
+      st.write %x to @x[%mb] : tensor<64xf32>
+    }
+    st.task @backward1 backward stage 1 (%mb) {
+      %x = st.read @x[%mb] : tensor<64xf32>
+      st.send %x to @group0 channel 3 : tensor<64xf32>
+    }
+  }
+}
+
+// -----
+
 // There is no layer between others.
 
 // expected-warning @+1 {{recompute is "full", but nothing is recomputed: no layer (st.block) between others}}

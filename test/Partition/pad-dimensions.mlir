@@ -1,7 +1,8 @@
 // RUN: st-opt --split-input-file --pad-dimensions %s | FileCheck %s
 // RUN: st-opt --split-input-file --pad-dimensions='row-alignment=16 row-bytes=128' %s | FileCheck %s --check-prefix=ROWS
 
-// A reduction's input is masked; intermediate values are not. State has zeros on entry and exit.
+// A reduction's input is masked, an argument before the op that reduces it; intermediate values are not. State has zeros on
+// entry and exit.
 st.mesh @mesh <["data"=4], micro=1>
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %[[X:.*]]: tensor<8x4xf32> {{{.*}}st.unpadded_type = tensor<6x4xf32>},
@@ -9,12 +10,12 @@ st.mesh @mesh <["data"=4], micro=1>
 func.func @main(%x: tensor<6x4xf32> {st.sharding = #st.sharding<@mesh, [{"data"}, {}]>},
                 %w: tensor<4x4xf32> {st.sharding = #st.sharding<@mesh, [{}, {}]>, tf.aliasing_output = 0 : i32})
     -> (tensor<4x4xf32>, tensor<6x4xf32>) {
+  // CHECK: %[[Y:.*]] = stablehlo.dot_general %[[X]], %[[W]]
+  // CHECK: %[[YM:.*]] = stablehlo.select %{{.*}}, %[[Y]],
   // CHECK: %[[ROW:.*]] = stablehlo.iota dim = 0 : tensor<8x4xi32>
   // CHECK: %[[SIZE:.*]] = stablehlo.constant dense<6> : tensor<8x4xi32>
   // CHECK: %[[WITHIN:.*]] = stablehlo.compare LT, %[[ROW]], %[[SIZE]]
   // CHECK: %[[XM:.*]] = stablehlo.select %[[WITHIN]], %[[X]], %{{.*}} : tensor<8x4xi1>, tensor<8x4xf32>
-  // CHECK: %[[Y:.*]] = stablehlo.dot_general %[[X]], %[[W]]
-  // CHECK: %[[YM:.*]] = stablehlo.select %{{.*}}, %[[Y]],
   %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<6x4xf32>, tensor<4x4xf32>) -> tensor<6x4xf32>
   // CHECK: stablehlo.dot_general %[[XM]], %[[YM]], contracting_dims = [0] x [0]
   %g = stablehlo.dot_general %x, %y, contracting_dims = [0] x [0] : (tensor<6x4xf32>, tensor<6x4xf32>) -> tensor<4x4xf32>

@@ -190,21 +190,23 @@ def run_rows(tools, path, folder, target):
 
 def run_on_device(tools, path, folder, target):
     """Kind and message, as in st-differential. NAME.in and NAME.out of the program are in the folder."""
+    name, text = path.stem, path.read_text()
     if target == "cuda-kernels":
         return run_kernels(tools, path, folder)
-    if target in ROW_DEVICES:
+    if target in ROW_DEVICES and "st.model_config" not in text:
         return run_rows(tools, path, folder, target)
-    name = path.stem
-    layout, binary, outputs = (folder / f"{name}.{kind}" for kind in ("json", "bin", "found"))
-    text = path.read_text()
-    parallel = parallel_file(text)
+    layout, binary, outputs, device = (folder / f"{name}.{kind}" for kind in ("json", "bin", "found", "textproto"))
+    parallel, described = parallel_file(text), target
+    if target in ROW_DEVICES:
+        device.write_text(describe_rows_device(target))
+        described = device
     if target.startswith("cuda"):
         parallel.pop("offload", None)  # GPUs have no link to the host's memory that it could use
     if '"rows"' in text and parallel["accum_degree"] > 1:
         return "refused by the device", "an Executable's outputs have no place for several micro-batches"
     layout.write_text(json.dumps(parallel))
     try:
-        done = subprocess.run([tools / "st-compile", path, f"--target={target}", f"--parallel={layout}",
+        done = subprocess.run([tools / "st-compile", path, f"--target={described}", f"--parallel={layout}",
                                *step_flags(text), "-o", binary], capture_output=True, text=True, timeout=120)
         if done.returncode:
             errors = " ".join(line for line in done.stderr.splitlines() if "error" in line) or done.stderr[-300:]
@@ -225,7 +227,7 @@ def run_on_device(tools, path, folder, target):
     except subprocess.TimeoutExpired:
         return "crashed", f"on the device {target}: took more than 120 s"
     finally:
-        for file in (layout, binary, outputs):
+        for file in (layout, binary, outputs, device):
             file.unlink(missing_ok=True)
 
 

@@ -127,9 +127,6 @@ class ModelStep(Step):
         parallel, trained = self.parallel(), self.trained()
         if "adapters" not in trained:
             parallel |= self.named(parallel)
-        # Masks of a frozen parameter's padding are at the beginning of the program, which then begins with its layer.
-        if "freeze=" in trained:
-            parallel.pop("stages", None)
         prepare = PREPARE.format(optimizer=rng.choice(MODEL_OPTIMIZERS))
         prepare = trained + (in_16_bits(prepare) if self.compute == "bf16" else prepare)
         road = rng.choice(ROADS)

@@ -1,7 +1,7 @@
 """Differential fuzzing of the compiler: compares random programs with the results of its passes.
 
   test_partition.py [--seed=N] [--count=N] [--attention | --models] [--uneven=SHARE] [--blocks=SHARE] [--keep=DIR]
-                    [--no-device] [--no-reduce]
+                    [--no-device | --each-device] [--log=FILE] [--no-reduce]
 
 Two of three cases are programs on a random mesh with random shardings (random_programs.py), run as they are and on as many
 virtual ranks as the mesh has; the others are training steps with random stages, micro-batches, shards and replicas
@@ -10,7 +10,10 @@ exact-sums): their results must be equal to the bit. st-differential runs many i
 then compiled for the simulated DTU and run there as well, one in 10 for GPUs, with kernels on the host (device_runs.py). With
 --attention cases are training steps around attention (random_attention.py), whose kernels for GPUs then run on the host, and
 those for a DTU that streams rows, and for one that holds many, in the simulator. With --models they are training steps of
-random configurations of every family of models (random_models.py). Case N is the same on every machine, so that `--seed=N --count=1` reproduces a failure.
+random configurations of every family of models (random_models.py). Case N is the same on every machine, so that
+`--seed=N --count=1` reproduces a failure. With --each-device every model is compiled for a device and runs there too, on one
+device after the other. --log appends a line of JSON for each case, and leaves out the cases that the file has: it counts a
+campaign that several commands run.
 Without --seed the first cases, those of regressions/ and new ones of a seed that is printed are run, and some of the other
 kinds.
 
@@ -19,6 +22,8 @@ that fails; the smaller program is stored next to the original one. """
 
 import argparse
 import collections
+import itertools
+import json
 import os
 import pathlib
 import random
@@ -26,8 +31,9 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
-from device_runs import run_on_device
+from device_runs import parallel_file, run_on_device
 from random_attention import AttentionStep
 from random_blocks import with_blocks
 from random_models import ModelStep
@@ -50,6 +56,9 @@ MODEL_REFUSALS = ("stash takes at least",)
 REFUSALS = ("micro-batches", "a micro-batch is not one contiguous part", "vary along `micro`", "varies along `micro`", "stash takes at least")
 MOVING = ("st.all_gather", "st.all_reduce", "st.reduce_scatter", "st.all_to_all", "st.collective_permute", "st.send",
           "st.transfer")
+# The devices of a campaign of models. Those for GPUs take the most time to compile.
+DEVICES = ("dtu-t10", "cuda-host", "dtu-t20", "dtu-rows", "dtu-t10", "dtu-strips", "dtu-next", "dtu-t10", "dtu-t20", "dtu-rows",
+           "dtu-strips")
 
 
 def device_of(seed):
@@ -114,10 +123,8 @@ class Statistics:
         print("cases with each op: " + ", ".join(f"{name} {n}" for name, n in sorted(self.ops.items())))
         print("cases with each collective: " + ", ".join(f"{name} {n}" for name, n in sorted(self.moves.items())))
         print(f"{100 * self.moving / agreed:.0f} % of {agreed} cases move data between devices, "
-              f"{100 * self.uneven / agreed:.0f} % have uneven shards, "
-              f"{self.devices['dtu-t10']} ran on the DTU, {self.devices['cuda-host']} as on GPUs and "
-              f"{self.devices['cuda-kernels']} as kernels of GPUs too, "
-              f"{self.devices['dtu-rows']} on a DTU that streams rows, {self.devices['dtu-strips']} on one that holds many")
+              f"{100 * self.uneven / agreed:.0f} % have uneven shards")
+        print("cases that agree on each device: " + ", ".join(f"{name} {n}" for name, n in sorted(self.devices.items())))
         print(", ".join(f"{n} {kind}" for kind, n in sorted(self.kinds.items())))
 
 
@@ -180,15 +187,17 @@ class Run:
         self.options, self.folder = options, folder
         self.statistics = Statistics()
         self.passed = self.failed = 0
+        log = options.log.read_text().splitlines() if options.log and options.log.exists() else []
+        self.logged = {json.loads(line)["case"] for line in log}
 
     def check(self, cases):
         """Cases in the order in which they run: (how to reproduce it, path, the devices that it runs on)."""
-        cases = list(cases)
-        for first in range(0, len(cases), CHUNK):
-            chunk = {str(path): (name, path, devices) for name, path, devices in cases[first:first + CHUNK]}
+        cases = iter(cases)
+        while chunk := {str(path): (name, path, devices) for name, path, devices in itertools.islice(cases, CHUNK)}:
             for found, kind, message in run_chunk(chunk, self.folder):
                 name, path, devices = chunk[found]
-                kind, device = judge(path, kind, message), None
+                kind, device, began = judge(path, kind, message), None, time.monotonic()
+                device_kind, device_message = kind, message
                 for device in devices if kind == "ok" else ():
                     device_kind, device_message = run_on_device(BIN, path, self.folder, device)
                     self.statistics.devices[device] += device_kind == "ok"
@@ -196,6 +205,19 @@ class Run:
                         kind, message = device_kind, device_message
                         break
                 self.count(name, path, device, kind, message)
+                self.log(path, devices, device_kind, device_message, time.monotonic() - began)
+
+    def log(self, path, devices, kind, message, seconds):
+        """Appends a case. A refusal by the last device is its outcome; the seconds are those on devices."""
+        if not self.options.log:
+            return
+        text = path.read_text()
+        config = re.search(r'st\.model_config = "(.*?)"', text)
+        line = {"case": path.stem, "devices": devices, "outcome": kind, "message": "" if kind == "ok" else message,
+                "seconds": round(seconds, 2), "config": json.loads(config[1].replace("\\22", '"')) if config else None,
+                "layout": parallel_file(text)}
+        with self.options.log.open("a") as log:
+            log.write(json.dumps(line) + "\n")
 
     def count(self, name, path, device, kind, message):
         self.statistics.kinds[kind] += 1
@@ -216,9 +238,14 @@ class Run:
     def random_cases(self, seed, count, kind="programs"):
         for i in range(seed, seed + count):
             path = self.folder / f"{kind}-{i}.mlir"
+            if path.stem in self.logged:
+                continue
             path.write_text(make_case(i, self.options.uneven, self.options.blocks, kind))
             devices = ("cuda-kernels", "dtu-rows", "dtu-strips") if kind == "attention" else (device_of(i),) if device_of(i) else ()
+            if kind == "models" and self.options.each_device:
+                devices = (DEVICES[i % len(DEVICES)],)
             flag = "" if kind == "programs" else f" --{kind}"
+            flag += " --each-device" if self.options.each_device else ""
             yield f"--seed={i} --count=1{flag}", path, () if self.options.no_device else devices
 
 
@@ -234,7 +261,10 @@ def main():
     parser.add_argument("--uneven", type=float, default=0.5, help="the share of axes that need not divide")
     parser.add_argument("--blocks", type=float, default=0.0, help="the share of shardings that split blocks in themselves")
     parser.add_argument("--keep", type=pathlib.Path, help="leave programs in this folder")
-    parser.add_argument("--no-device", action="store_true", help="run nothing on the DTU and as on GPUs")
+    device = parser.add_mutually_exclusive_group()
+    device.add_argument("--no-device", action="store_true", help="run nothing on the DTU and as on GPUs")
+    device.add_argument("--each-device", action="store_true", help="run every model on a device, on one after the other")
+    parser.add_argument("--log", type=pathlib.Path, help="append a line a case, and leave out the cases that the file has")
     parser.add_argument("--no-reduce", action="store_true", help="leave failing programs as they are")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="st-fuzz-") as temporary:

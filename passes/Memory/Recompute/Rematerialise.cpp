@@ -23,6 +23,9 @@ struct Rematerialise : mlir::st::impl::RematerialiseBase<Rematerialise> {
   LogicalResult rematerialise(ProgramOp program, RecomputePolicy policy);
 
   bool isChanged = false;
+  /// The program whose smallest stash exceeds the budget most, and that stash.
+  ProgramOp tooLarge;
+  int64_t leastBytes = 0;
 };
 } // namespace
 
@@ -131,10 +134,13 @@ LogicalResult Rematerialise::rematerialise(ProgramOp program, RecomputePolicy po
     const int64_t before = getStashBytes(program);
     levels = chooseLevels(stages, before - policy.bytes);
     const int64_t after = before - getSavedBytes(stages, levels);
-    if (after > policy.bytes)
-      return program.emitError("recompute is ")
-             << print(policy) << ", but a micro-batch's stash takes at least " << after
-             << " bytes on a device of this group";
+    if (after > policy.bytes) {
+      if (after > leastBytes) {
+        tooLarge = program;
+        leastBytes = after;
+      }
+      return success();
+    }
   } else if (policy.kind == RecomputePolicy::Fit) {
     // plan-memory reports if even the smallest stash does not fit.
     auto budget = program->getAttrOfType<IntegerAttr>(kStashBudgetAttr);
@@ -167,9 +173,18 @@ void Rematerialise::runOnOperation() {
   if (failed(policy) || failed(checkFacts(getOperation(), getArgument(), kContract)))
     return signalPassFailure();
   isChanged = false;
+  tooLarge = {};
+  leastBytes = 0;
   for (auto program : getOperation().getOps<ProgramOp>())
     if (failed(rematerialise(program, *policy)))
       return signalPassFailure();
+  // All groups have the same budget: one that suffices for this group suffices for the others.
+  if (tooLarge) {
+    tooLarge.emitError("recompute is ")
+        << print(*policy) << ", but a micro-batch's stash takes at least " << leastBytes
+        << " bytes on a device of this group";
+    return signalPassFailure();
+  }
   // A user who requests it should learn that the model has no layers, or no attention.
   bool isFull = policy->kind == RecomputePolicy::Full;
   bool isAsked = getOperation()->hasAttr(kRecomputeAttr) || !this->policy.empty();

@@ -118,7 +118,7 @@ def trains(model, devices, **layout):
         arguments = model | layout
         binary, compiled = runs.compile_log(folder, write_command(folder, arguments, devices))
         st.expect(" honoured, " in compiled.stderr, compiled.stderr)
-        apart, done, losses = runs.apart(binary, arguments, folder, STEPS, loss_of=loss_of, rate_of=learning_rate)
+        apart, done, losses = runs.apart(binary, model, folder, STEPS, loss_of=loss_of, rate_of=learning_rate)
         st.expect(apart <= 1e-4, f"losses {apart:.1e} from JAX's")
         st.expect(losses[-1] < losses[0] - 1, f"{losses}")
         st.expect(f"{devices} ranks on {devices} devices" in done.stderr or devices == 1, done.stderr)

@@ -134,9 +134,41 @@ def dump_phases():
     return folder / "direct.bin", flags, {p: folder / "ir" / f"{i:02d}-{p}.mlir" for i, p in enumerate(PHASES)}
 
 
+SPLIT = "// -----\n"
+
+
+def run_on_all(path, texts, *flags):
+    """Runs st-opt on several modules in one process."""
+    path.write_text(SPLIT.join(texts))
+    return st.run([st.BIN / "st-opt", "--split-input-file", path, *flags], timeout=300)
+
+
+def printed(done, count, what):
+    """The modules that st-opt has printed."""
+    st.expect(done.returncode == 0, f"{what}: exit {done.returncode}: {done.stderr[-800:]}")
+    parts = [part.strip() for part in done.stdout.split(SPLIT)]
+    st.expect(len(parts) == count and all(parts), f"{what}: {len(parts)} modules of {count}")
+    return parts
+
+
 @functools.cache
-def printed_again(ir):
-    return st.check_run([st.BIN / "st-opt", ir]).stdout
+def printed_again():
+    """What st-opt prints of the IR of each phase."""
+    dumps = dump_phases()[2]
+    done = run_on_all(pathlib.Path(FOLDER.name) / "all.mlir", [ir.read_text() for ir in dumps.values()])
+    return dict(zip(dumps, printed(done, len(dumps), "all phases"), strict=True))
+
+
+def errors_by_module(folder, texts, *flags):
+    """The errors on each of several modules. After each, st-opt reads one with an error of its own, which separates them."""
+    marker = "end_of_module\n"
+    done = run_on_all(folder / "refused.mlir", [text + "\n" + SPLIT + marker for text in texts], *flags)
+    st.expect(done.returncode == 1, f"{flags}: exit {done.returncode}: {done.stderr[-800:]}")
+    lines = [line for line in done.stderr.splitlines() if "error:" in line]
+    ends = [i for i, line in enumerate(lines) if "'end_of_module'" in line]
+    complete = len(ends) == len(texts) and ends[-1] == len(lines) - 1
+    st.expect(complete, f"{len(ends)} ends of {len(texts)} modules: {done.stderr[-800:]}")
+    return [lines[first + 1:end] for first, end in zip([-1, *ends], ends)]
 
 
 def refused(done, what):
@@ -148,22 +180,21 @@ def refused(done, what):
 
 def pass_case(name):
     def check(folder):
-        _, _, dumps = dump_phases()
-        said = 0
-        for phase, ir in dumps.items():
-            what, output = f"{name} on {phase}", folder / "out.mlir"
-            output.unlink(missing_ok=True)
-            done = st.run([st.BIN / "st-opt", ir, f"--{name}", "-o", output], timeout=60)
-            if phase not in RUNS_ON[name] + UNCHANGED.get(name, []):
-                error = refused(done, what)
-                st.expect(any(word in error for word in ["expected", "found", "run "]), f"{what}: {error}")
-                said += 1
-                continue
-            st.expect(done.returncode == 0, f"{what}: exit {done.returncode}: {done.stderr[-800:]}")
-            st.check_run([st.BIN / "st-opt", output, "-o", folder / "again.mlir"])
-            st.expect((output.read_text() == printed_again(ir)) == (phase not in RUNS_ON[name]),
-                      f"{what}: {'unchanged' if output.read_text() == printed_again(ir) else 'changed'}")
-        return f"refuses {said} of {len(PHASES)}"
+        dumps = dump_phases()[2]
+        accepts = [phase for phase in dumps if phase in RUNS_ON[name] + UNCHANGED.get(name, [])]
+        refuses = [phase for phase in dumps if phase not in accepts]
+        found = errors_by_module(folder, [dumps[phase].read_text() for phase in refuses], f"--{name}")
+        for phase, errors in zip(refuses, found, strict=True):
+            st.expect(len(errors) == 1, f"{name} on {phase}: errors {errors}")
+            st.expect(any(word in errors[0] for word in ["expected", "found", "run "]), f"{name} on {phase}: {errors[0]}")
+        if accepts:
+            done = run_on_all(folder / "accepted.mlir", [dumps[phase].read_text() for phase in accepts], f"--{name}")
+            texts = printed(done, len(accepts), name)
+            printed(run_on_all(folder / "again.mlir", [text + "\n" for text in texts]), len(accepts), f"{name}, read again")
+            for phase, text in zip(accepts, texts, strict=True):
+                same = text == printed_again()[phase]
+                st.expect(same == (phase not in RUNS_ON[name]), f"{name} on {phase}: {'unchanged' if same else 'changed'}")
+        return f"refuses {len(refuses)} of {len(PHASES)}"
 
     return f"pass {name}", check
 

@@ -2,7 +2,9 @@
 
 #include "backends/dtu/isa/Registers.h"
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include <algorithm>
 
 namespace st::dtu {
 RunView runViewOf(const proto::Group &group, int64_t rank, int64_t microBatch) {
@@ -12,13 +14,33 @@ RunView runViewOf(const proto::Group &group, int64_t rank, int64_t microBatch) {
   return view;
 }
 
-std::string RunDependence::keyOf(const RunView &view) const {
-  std::string key =
-      absl::StrCat(onRank ? view.rankInGroup : -1, "/", onMicroBatch ? view.microBatch : -1);
+std::vector<int64_t> RunDependence::valuesOf(const RunView &view) const {
+  std::vector<int64_t> values = {onRank ? view.rankInGroup : -1,
+                                 onMicroBatch ? view.microBatch : -1};
   for (size_t i = 0; i < view.table.size(); ++i)
     if (onWholeTable || entries.count(static_cast<int64_t>(i)))
-      absl::StrAppend(&key, "/", view.table[i]);
-  return key;
+      values.push_back(view.table[i]);
+  return values;
+}
+
+std::string RunDependence::keyOf(const RunView &view) const {
+  return absl::StrJoin(valuesOf(view), "/");
+}
+
+bool RunDependence::hasValues(const RunView &view, const std::vector<int64_t> &values) const {
+  if (values[0] != (onRank ? view.rankInGroup : -1) ||
+      values[1] != (onMicroBatch ? view.microBatch : -1))
+    return false;
+  if (onWholeTable)
+    return std::equal(values.begin() + 2, values.end(), view.table.begin(), view.table.end());
+  size_t next = 2;
+  for (int64_t entry : entries) {
+    if (entry < 0 || entry >= static_cast<int64_t>(view.table.size()))
+      continue;
+    if (next == values.size() || values[next++] != view.table[static_cast<size_t>(entry)])
+      return false;
+  }
+  return next == values.size();
 }
 
 RunDependence dependenceOf(const Program &program, bool peers) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace st::dtu {
 
@@ -19,7 +20,11 @@ struct RunDependence {
   std::set<int64_t> entries; ///< entries of the rank table
 
   /// Equal for runs of the program that do the same.
+  std::vector<int64_t> valuesOf(const RunView &view) const;
   std::string keyOf(const RunView &view) const;
+  /// Returns true if `values` are those of the run; as opposed to the functions above, it allocates
+  /// nothing.
+  bool hasValues(const RunView &view, const std::vector<int64_t> &values) const;
 };
 
 /// `peers`: runs with different peers count as different.

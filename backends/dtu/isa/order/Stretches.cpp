@@ -8,8 +8,10 @@
 namespace st::dtu {
 namespace {
 
-/// Instructions of a stream that decide where known stretches are looked up.
-constexpr size_t kHashed = 4;
+/// Instructions of a stream that decide where known stretches are looked up. With few, many
+/// stretches have the same hash and are compared in turn; with many, those that end earlier are not
+/// found.
+constexpr size_t kHashed = 16;
 
 bool isDone(const InstanceState &instance) { return instance.walker.isDone(); }
 
@@ -249,11 +251,11 @@ bool Stretches::keepsOverlaps(const OrderStretch &stretch, const Starts &starts)
 }
 
 bool Stretches::accepts(const OrderStretch &stretch, Starts &starts) const {
-  return isAtStart(stretch, starts) && hasCode(stretch, starts) &&
+  return stretch.dependence.hasValues(view, stretch.values) && isAtStart(stretch, starts) &&
+         hasCode(stretch, starts) &&
          std::all_of(stretch.semaphores.begin(), stretch.semaphores.end(),
                      [&](const OrderStretch::Semaphore &used) { return hasSemaphore(used); }) &&
-         hasBarriers(stretch) && hasMessages(stretch) &&
-         stretch.dependence.keyOf(view) == stretch.key && keepsOverlaps(stretch, starts);
+         hasBarriers(stretch) && hasMessages(stretch) && keepsOverlaps(stretch, starts);
 }
 
 int64_t Stretches::replay() {
@@ -474,7 +476,7 @@ void Stretches::end() {
                                   stream.instructions.begin() + slice.last);
   }
   stretch->dependence = dependenceOf(part, /*peers=*/false);
-  stretch->key = stretch->dependence.keyOf(view);
+  stretch->values = stretch->dependence.valuesOf(view);
   memory.keep(startHash, std::move(stretch));
 }
 

@@ -51,7 +51,7 @@ struct OrderStretch {
 
   const StretchCode *code = nullptr;
   RunDependence dependence;
-  std::string key; ///< what it depends on of the run
+  std::vector<int64_t> values; ///< what it depends on of the run
   std::vector<Slice> slices;
   std::vector<Instance> instances;
   std::deque<size_t> readyBefore, lateBefore, ready, late;
