@@ -18,6 +18,13 @@ static bool movesAlong(const ShardingRule &rule, ArrayRef<int64_t> parts) {
       parts, [&](int64_t factor) { return rule.factors[factor].kind == FactorKind::Permutation; });
 }
 
+static SmallVector<int64_t, 2> sizesOf(const ShardingRule &rule, ArrayRef<int64_t> parts) {
+  SmallVector<int64_t, 2> sizes;
+  for (int64_t factor : parts)
+    sizes.push_back(rule.factors[factor].size);
+  return sizes;
+}
+
 /// The sharding that the function states for a value, or null.
 static ShardingAttr statedFor(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
@@ -67,10 +74,15 @@ void OpenResults::read(const ShardingRule &rule, const TensorFactors &tensor, Va
       factors[parts.back()] = splits;
       continue;
     }
-    SmallVector<int64_t, 2> sizes;
-    for (int64_t factor : parts)
-      sizes.push_back(rule.factors[factor].size);
-    if (auto own = splitAtParts(splits, sizes))
+    // If an axis covers two parts, only the axes that are major to it spread.
+    const SmallVector<int64_t, 2> sizes = sizesOf(rule, parts);
+    ArrayRef<Split> major = splits;
+    auto own = splitAtParts(major, sizes);
+    while (!own && !major.empty()) {
+      major = major.drop_back();
+      own = splitAtParts(major, sizes);
+    }
+    if (own)
       for (auto [factor, part] : llvm::zip_equal(parts, *own))
         factors[factor] = std::move(part);
   }
@@ -118,11 +130,12 @@ bool OpenResults::extend(Value value, const ShardingRule &rule, const TensorFact
   read(rule, tensor, value, own);
   SmallVector<std::pair<int64_t, int64_t>> order; // (dimension, factor)
   for (auto [dim, parts] : llvm::enumerate(tensor)) {
-    if (isClosed(value, static_cast<int64_t>(dim)))
+    if (parts.empty() || isClosed(value, static_cast<int64_t>(dim)))
       continue;
     const bool isOne = parts.size() == 1 || movesAlong(rule, parts);
-    for (int64_t factor :
-         isOne && !parts.empty() ? ArrayRef(parts.back()) : ArrayRef<int64_t>(parts))
+    if (!isOne && !splitAtParts(sharding.dims[dim], sizesOf(rule, parts)))
+      continue;
+    for (int64_t factor : isOne ? ArrayRef(parts.back()) : ArrayRef<int64_t>(parts))
       if (own[factor] && factors[factor].axes.size() > own[factor]->size())
         order.push_back({static_cast<int64_t>(dim), factor});
   }
@@ -147,13 +160,18 @@ bool OpenResults::extend(Value value, const ShardingRule &rule, const TensorFact
       wanted.push_back(split);
     }
     canonicalize(wanted);
+    const auto &parts = tensor[static_cast<size_t>(dim)];
+    const bool isOne = parts.size() == 1 || movesAlong(rule, parts);
+    // Axes that do not divide a part would reach into the next one.
+    while (!isOne && factor != parts.back() &&
+           rule.factors[factor].size % productOfSizes(wanted) != 0)
+      wanted.pop_back();
     if (wanted.size() <= own[factor]->size())
       continue;
     own[factor] = wanted;
     Splits splits;
     int64_t sizeBefore = 1;
-    const auto &parts = tensor[static_cast<size_t>(dim)];
-    if (parts.size() == 1 || movesAlong(rule, parts))
+    if (isOne)
       splits = wanted;
     else
       for (int64_t part : parts) {
@@ -171,18 +189,29 @@ bool OpenResults::extend(Value value, const ShardingRule &rule, const TensorFact
   return any;
 }
 
-/// JAX's own platforms call libraries for these ops. Axes spread along the batch of such a call
-/// only.
-static bool isLibraryCall(Operation *op) {
-  return isa<stablehlo::CholeskyOp, stablehlo::TriangularSolveOp>(op);
+/// The dimensions of all tensors of an op along which no axes spread: the matrix dimensions of
+/// ops for which JAX's own platforms call libraries, and the only dimension of what is sorted.
+static SmallVector<size_t, 2> blockedDims(Operation *op) {
+  if (isa<stablehlo::CholeskyOp, stablehlo::TriangularSolveOp>(op)) {
+    const auto rank =
+        static_cast<size_t>(cast<RankedTensorType>(op->getResultTypes().front()).getRank());
+    return {rank - 2, rank - 1};
+  }
+  auto sort = dyn_cast<stablehlo::SortOp>(op);
+  if (!sort)
+    return {};
+  const auto type = cast<RankedTensorType>(op->getResultTypes().front());
+  const auto dim = static_cast<size_t>(sort.getDimension());
+  return type.getNumElements() == type.getDimSize(dim) ? SmallVector<size_t, 2>{dim}
+                                                       : SmallVector<size_t, 2>();
 }
 
-static OpNode withoutMatrixDims(const OpNode &node) {
+static OpNode withoutDims(const OpNode &node, ArrayRef<size_t> dims) {
   OpNode batch = node;
   for (auto *tensors : {&batch.rule.operands, &batch.rule.results})
     for (TensorFactors &tensor : *tensors)
-      for (auto &parts : MutableArrayRef(tensor).take_back(2))
-        parts.clear();
+      for (size_t dim : dims)
+        tensor[dim].clear();
   return batch;
 }
 
@@ -207,11 +236,13 @@ bool OpenResults::visit(const OpNode &node) {
 /// Spreads the visible axes to a fixpoint.
 void OpenResults::spread(bool onlyPassing) {
   SmallVector<const OpNode *> nodes;
-  std::deque<OpNode> calls;
+  std::deque<OpNode> partlyBlocked;
   for (const OpNode &node : graph.nodes)
-    if (!node.isFree && node.rule.isShardable() && (!onlyPassing || passesThrough(node.rule)))
-      nodes.push_back(isLibraryCall(node.op) ? &calls.emplace_back(withoutMatrixDims(node))
-                                             : &node);
+    if (!node.isFree && node.rule.isShardable() && (!onlyPassing || passesThrough(node.rule))) {
+      const auto blocked = blockedDims(node.op);
+      nodes.push_back(blocked.empty() ? &node
+                                      : &partlyBlocked.emplace_back(withoutDims(node, blocked)));
+    }
   // Axes are only added.
   for (bool any = true; any;) {
     any = false;

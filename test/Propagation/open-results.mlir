@@ -57,3 +57,29 @@ func.func @cholesky(%x: tensor<8x4x4xf32> {st.sharding = #st.sharding<@mesh, [{"
   %0 = stablehlo.cholesky %x, lower = true : tensor<8x4x4xf32>
   return %0 : tensor<8x4x4xf32>
 }
+
+// A vector is sorted as a whole; a matrix keeps its axes, also along the sorted dimension.
+// CHECK-LABEL: func.func @sort(
+// CHECK-SAME: -> (tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{}]>}, tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {"b"}]>})
+func.func @sort(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}]>},
+                %y: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {"b"}]>}) -> (tensor<8xf32>, tensor<8x8xf32>) {
+  %0 = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+    %2 = stablehlo.compare LT, %p, %q : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %2 : tensor<i1>
+  }) : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = "stablehlo.sort"(%y) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+    %2 = stablehlo.compare LT, %p, %q : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %2 : tensor<i1>
+  }) : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %0, %1 : tensor<8xf32>, tensor<8x8xf32>
+}
+
+// An axis that covers two parts of a dimension is not split: only the axes before it spread.
+// CHECK-LABEL: func.func @parts(
+// CHECK-SAME: -> (tensor<4x2xf32> {st.sharding = #st.sharding<@mesh, [{"b"}, {}]>})
+func.func @parts(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"b", "a"}]>}) -> tensor<4x2xf32> {
+  %0 = stablehlo.reshape %x : (tensor<8xf32>) -> tensor<4x2xf32>
+  return %0 : tensor<4x2xf32>
+}

@@ -148,15 +148,16 @@ func.func @twice(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a", ?}]
 // If an op moves elements along a dimension, or needs all of it, a device keeps only a part of an open result.
 st.mesh @mesh <["a"=2], micro=1>
 // CHECK-LABEL: func.func @kept(
-// CHECK: -> (tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}]>}, tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}]>})
-func.func @kept(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}]>}) -> (tensor<8xf32>, tensor<8xf32>) {
+// CHECK: -> (tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}]>}, tensor<8x3xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {}]>})
+func.func @kept(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}]>},
+                %y: tensor<8x3xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {}]>}) -> (tensor<8xf32>, tensor<8x3xf32>) {
   // CHECK: stablehlo.reverse %arg0, dims = [0] {st.sharding = #st.sharding<@mesh, [{}]>}
   %0 = stablehlo.reverse %x, dims = [0] : tensor<8xf32>
   // CHECK: "stablehlo.sort"
-  %1 = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
+  %1 = "stablehlo.sort"(%y) <{dimension = 0 : i64}> ({
   ^bb0(%p: tensor<f32>, %q: tensor<f32>):
     %less = stablehlo.compare LT, %p, %q, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
     stablehlo.return %less : tensor<i1>
-  }) : (tensor<8xf32>) -> tensor<8xf32>
-  return %0, %1 : tensor<8xf32>, tensor<8xf32>
+  }) : (tensor<8x3xf32>) -> tensor<8x3xf32>
+  return %0, %1 : tensor<8xf32>, tensor<8x3xf32>
 }

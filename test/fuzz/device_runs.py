@@ -224,8 +224,8 @@ def run_on_device(tools, path, folder, target):
         if difference and is_ill_conditioned(tools, path, folder, given, expected, actual, relative):
             return "extreme", ""
         return ("differs", f"on the device {target}: {difference}") if difference else ("ok", "")
-    except subprocess.TimeoutExpired:
-        return "crashed", f"on the device {target}: took more than 120 s"
+    except subprocess.TimeoutExpired as expired:
+        return "crashed", f"on the device {target}: {pathlib.Path(expired.cmd[0]).name} takes more than 120 s"
     finally:
         for file in (layout, binary, outputs, device):
             file.unlink(missing_ok=True)

@@ -124,7 +124,8 @@ class Statistics:
         print("cases with each collective: " + ", ".join(f"{name} {n}" for name, n in sorted(self.moves.items())))
         print(f"{100 * self.moving / agreed:.0f} % of {agreed} cases move data between devices, "
               f"{100 * self.uneven / agreed:.0f} % have uneven shards")
-        print("cases that agree on each device: " + ", ".join(f"{name} {n}" for name, n in sorted(self.devices.items())))
+        if self.devices:
+            print("cases that agree on each device: " + ", ".join(f"{name} {n}" for name, n in sorted(self.devices.items())))
         print(", ".join(f"{n} {kind}" for kind, n in sorted(self.kinds.items())))
 
 

@@ -19,10 +19,8 @@ FlatAffine::FlatAffine(const Affine &affine) : constant(affine.constant) {
 }
 
 FlatDims::FlatDims(const std::vector<Extent> &extents) {
-  for (const Extent &extent : extents) {
+  for (const Extent &extent : extents)
     sizes.emplace_back(extent);
-    isStatic &= extent.reg == kZero;
-  }
 }
 
 int64_t DecodedProgram::numInstances() const {
@@ -34,11 +32,9 @@ int64_t DecodedProgram::numInstances() const {
 
 namespace {
 
-/// The plan of a static copy; a dynamic one is planned as it runs.
-CopyPlan staticPlan(const FlatDims &dims, const std::vector<int64_t> &dstStrides,
-                    const std::vector<int64_t> &srcStrides, DType dstType, DType srcType) {
-  if (!dims.isStatic)
-    return CopyPlan();
+/// The plan for full tiles; a partial tile is planned when it is copied.
+CopyPlan fullPlan(const FlatDims &dims, const std::vector<int64_t> &dstStrides,
+                  const std::vector<int64_t> &srcStrides, DType dstType, DType srcType) {
   std::vector<int64_t> sizes;
   for (const FlatExtent &size : dims.sizes)
     sizes.push_back(size.tile);
@@ -147,7 +143,7 @@ private:
     copy.multicast = i.multicast;
     if (i.dstType != i.srcType)
       copy.convert = findConvertKernel(kernels, i.dstType, i.srcType);
-    copy.plan = staticPlan(copy.dims, copy.dstStrides, copy.srcStrides, i.dstType, i.srcType);
+    copy.plan = fullPlan(copy.dims, copy.dstStrides, copy.srcStrides, i.dstType, i.srcType);
     push(Opcode::Copy, out.copies, std::move(copy));
   }
   void add(const Fill &i) {
@@ -159,7 +155,7 @@ private:
     fill.type = i.type;
     fill.value = i.value;
     fill.multicast = i.multicast;
-    fill.plan = staticPlan(fill.dims, fill.strides, fill.strides, i.type, i.type);
+    fill.plan = fullPlan(fill.dims, fill.strides, fill.strides, i.type, i.type);
     push(Opcode::Fill, out.fills, std::move(fill));
   }
   void add(const Gather &i) {

@@ -43,6 +43,7 @@ struct FlatExtent {
   FlatExtent() = default;
   explicit FlatExtent(const Extent &extent)
       : tile(extent.tile), reg(extent.reg), limit(extent.limit) {}
+  bool isOne() const { return tile == 1 && reg == kZero; }
   int64_t operator()(const int64_t *registers) const {
     if (reg == kZero)
       return tile;
@@ -68,7 +69,6 @@ struct FlatAddress {
 /// Strided dimensions of a dte or link instruction.
 struct FlatDims {
   std::vector<FlatExtent> sizes;
-  bool isStatic = true; ///< no extent depends on a register
 
   FlatDims() = default;
   explicit FlatDims(const std::vector<Extent> &extents);
@@ -108,7 +108,7 @@ struct CopyInst {
   DType dstType, srcType;
   int64_t multicast;
   ConvertKernel convert = nullptr; ///< null if the types are equal
-  CopyPlan plan;                   ///< of the static dimensions
+  CopyPlan plan;                   ///< of a full tile
 };
 struct FillInst {
   FlatAddress dst;
@@ -118,7 +118,7 @@ struct FillInst {
   DType type;
   uint64_t value;
   int64_t multicast;
-  CopyPlan plan;
+  CopyPlan plan; ///< of a full tile
 };
 /// Gather and Scatter: rows of a table picked by an index.
 struct RowsInst {

@@ -61,7 +61,7 @@ public:
     const bool waits = DeferredCopies::canWait(plan, view);
     view.data = source(lazy);
     if (fromL2 && waits)
-      view = deferred.find(kCores, view, Found::Split);
+      deferred.find(kCores, view, Found::Split);
     else if (fromL2)
       deferred.beforeRead(kCores, view.data + plan.srcLow, view.data + plan.srcHigh);
     tellOfWrite(place, low + plan.dstLow, low + plan.dstHigh, isDense(plan));
@@ -126,7 +126,8 @@ public:
     const int64_t stride = below(2) ? 256 * ((rowBytes + 255) / 256) : rowBytes;
     const int64_t at = place * kPlace + 64 * below((kPlace - rows * stride) / 64);
     RowsView view = {&lazy.chip[at], rows, rowBytes, stride};
-    RowsView found = deferred.find(place, view, Found::Apart);
+    RowsView found = view;
+    deferred.find(place, found, Found::Apart);
     EXPECT_EQ(found.isElsewhere, found.data != view.data);
     foundElsewhere += found.isElsewhere;
     for (int64_t r = 0; r < rows; ++r)
@@ -166,8 +167,8 @@ TEST_F(DeferredCopiesTest, RowsOfATileComeFromWhereTheTileIsFrom) {
   // Four rows of 512 bytes, 1024 apart in L3 and adjacent in L2; the last two are copied on to an
   // L1.
   deferred.defer(kCores, &lazy.chip[kCores * kPlace], {&lazy.l3[0], 4, 512, 1024});
-  RowsView rows =
-      deferred.find(kCores, {&lazy.chip[kCores * kPlace] + 1024, 1, 1024, 1024}, Found::Split);
+  RowsView rows = {&lazy.chip[kCores * kPlace] + 1024, 1, 1024, 1024};
+  deferred.find(kCores, rows, Found::Split);
   EXPECT_EQ(rows.data, &lazy.l3[2048]);
   EXPECT_EQ(rows.rows, 2);
   EXPECT_EQ(rows.rowBytes, 512);
@@ -186,11 +187,15 @@ TEST_F(DeferredCopiesTest, PartsOfATileAreOne) {
   for (int64_t row : {4, 0, 2})
     deferred.defer(0, &lazy.chip[0] + 512 * row, {&lazy.l3[0] + 1024 * row, 2, 512, 1024});
   RowsView tile = {&lazy.chip[0], 6, 512, 512};
-  EXPECT_EQ(deferred.find(0, tile, Found::Apart).data, &lazy.l3[0]);
+  RowsView found = tile;
+  deferred.find(0, found, Found::Apart);
+  EXPECT_EQ(found.data, &lazy.l3[0]);
   deferred.beforeWrite(0, &lazy.chip[0], &lazy.chip[0] + 512, /*all=*/true);
   tile.data += 512;
   tile.rows = 5;
-  EXPECT_EQ(deferred.find(0, tile, Found::Apart).data, &lazy.l3[1024]);
+  found = tile;
+  deferred.find(0, found, Found::Apart);
+  EXPECT_EQ(found.data, &lazy.l3[1024]);
   EXPECT_EQ(lazy.chip, Memories().chip);
 }
 

@@ -155,6 +155,14 @@ void streamRow(uint8_t *dst, const uint8_t *src, size_t bytes) {
   std::memcpy(dst + i, src + i, bytes - i);
 }
 
+/// Rows so short that a call for each one would cost more than the copy.
+template <size_t Bytes>
+void copyShortRows(uint8_t *dst, int64_t dstStride, const uint8_t *src, int64_t srcStride,
+                   int64_t rows) {
+  for (int64_t r = 0; r < rows; ++r)
+    std::memcpy(dst + r * dstStride, src + r * srcStride, Bytes);
+}
+
 /// Elements of a row that pass through buffers at a time.
 constexpr int64_t kBlock = 256;
 
@@ -244,6 +252,18 @@ void runCopy(const CopyPlan &plan, uint8_t *dst, const uint8_t *src, TransposeKe
 
 void copyRows(uint8_t *dst, int64_t dstStride, const uint8_t *src, int64_t srcStride, int64_t rows,
               int64_t bytes, bool stream) {
+  switch (bytes) {
+  case 2:
+    return copyShortRows<2>(dst, dstStride, src, srcStride, rows);
+  case 4:
+    return copyShortRows<4>(dst, dstStride, src, srcStride, rows);
+  case 8:
+    return copyShortRows<8>(dst, dstStride, src, srcStride, rows);
+  case 16:
+    return copyShortRows<16>(dst, dstStride, src, srcStride, rows);
+  default:
+    break;
+  }
   const size_t size = static_cast<size_t>(bytes);
   for (int64_t r = 0; r < rows; ++r, dst += dstStride, src += srcStride) {
     if (stream)

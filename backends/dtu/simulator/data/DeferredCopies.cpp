@@ -21,8 +21,10 @@ bool meet(const uint8_t *low, const uint8_t *high, const uint8_t *otherLow,
 
 void DeferredCopies::reset(int64_t cores) {
   places.resize(static_cast<size_t>(cores) + 1);
-  for (auto &copies : places)
-    copies.clear();
+  for (Copies &copies : places) {
+    copies.list.clear();
+    copies.blocks = 0;
+  }
 }
 
 /// Rows first .. end-1 of a tile, or bytes if the tile is a single row.
@@ -82,7 +84,7 @@ bool DeferredCopies::canWait(const CopyPlan &plan, RowsView &rows) {
 }
 
 void DeferredCopies::defer(Place place, uint8_t *dst, const RowsView &src) {
-  auto &copies = places[static_cast<size_t>(place)];
+  std::vector<Deferred> &copies = places[static_cast<size_t>(place)].list;
   Deferred added = {dst, src};
   if (isDense(src))
     added.src = {src.data, 1, src.rows * src.rowBytes, src.rows * src.rowBytes};
@@ -100,16 +102,21 @@ void DeferredCopies::defer(Place place, uint8_t *dst, const RowsView &src) {
     carryOut(copies.front());
     copies.erase(copies.begin());
   }
-  copies.push_back(added);
+  places[static_cast<size_t>(place)].add(added);
 }
 
 void DeferredCopies::carryOutInto(Place place, const uint8_t *low, const uint8_t *high,
                                   bool overwritten) {
-  auto &copies = places[static_cast<size_t>(place)];
-  auto keep = copies.begin();
+  Copies &into = places[static_cast<size_t>(place)];
+  std::vector<Deferred> &copies = into.list;
+  const auto meets = [&](const Deferred &copy) { return meet(copy.dst, copy.dstEnd(), low, high); };
+  auto keep = std::find_if(copies.begin(), copies.end(), meets);
+  if (keep == copies.end())
+    return;
   Deferred tail; // Tiles do not overlap, so at most one extends past `high`.
-  for (Deferred &copy : copies) {
-    if (!meet(copy.dst, copy.dstEnd(), low, high)) {
+  for (auto it = keep; it != copies.end(); ++it) {
+    Deferred &copy = *it;
+    if (!meets(copy)) {
       *keep++ = copy;
       continue;
     }
@@ -136,54 +143,61 @@ void DeferredCopies::carryOutInto(Place place, const uint8_t *low, const uint8_t
   copies.erase(keep, copies.end());
   if (tail.dst)
     copies.push_back(tail);
+  into.blocks = 0;
+  for (const Deferred &copy : copies)
+    into.blocks |= blocksOf(copy.dst, copy.dstEnd());
 }
 
 void DeferredCopies::beforeSourceWrite(const uint8_t *low, const uint8_t *high) {
-  for (auto &copies : places) {
-    auto keep = copies.begin();
-    for (Deferred &copy : copies) {
-      const RowsView &src = copy.src;
-      if (meet(src.data, src.data + (src.rows - 1) * src.stride + src.rowBytes, low, high))
-        carryOut(copy);
+  const auto readsFrom = [&](const Deferred &copy) {
+    const RowsView &src = copy.src;
+    return meet(src.data, src.data + (src.rows - 1) * src.stride + src.rowBytes, low, high);
+  };
+  for (Copies &copies : places) {
+    auto keep = std::find_if(copies.list.begin(), copies.list.end(), readsFrom);
+    for (auto it = keep; it != copies.list.end(); ++it) {
+      if (readsFrom(*it))
+        carryOut(*it);
       else
-        *keep++ = copy;
+        *keep++ = *it;
     }
-    copies.erase(keep, copies.end());
+    copies.list.erase(keep, copies.list.end());
   }
 }
 
-RowsView DeferredCopies::find(Place place, const RowsView &view, Found wanted) {
-  auto &copies = places[static_cast<size_t>(place)];
+void DeferredCopies::findAmong(Place place, RowsView &view, const uint8_t *high, Found wanted) {
   const uint8_t *low = view.data;
-  const uint8_t *high = low + (view.rows - 1) * view.stride + view.rowBytes;
-  for (const Deferred &copy : copies) {
+  for (const Deferred &copy : places[static_cast<size_t>(place)].list) {
     if (!meet(copy.dst, copy.dstEnd(), low, high))
       continue;
     const RowsView &src = copy.src;
     const int64_t offset = low - copy.dst;
-    RowsView found = view;
-    found.isElsewhere = true;
     if (low < copy.dst || high > copy.dstEnd())
       break;
     if (src.rows == 1) {
-      found.data = src.data + offset;
-      return found;
+      view.data = src.data + offset;
+      view.isElsewhere = true;
+      return;
     }
+    RowsView found = view;
+    found.isElsewhere = true;
     const int64_t row = offset / src.rowBytes, column = offset % src.rowBytes;
     found.data = src.data + row * src.stride + column;
     found.stride = src.stride;
-    if (column + view.rowBytes <= src.rowBytes && (view.rows == 1 || view.stride == src.rowBytes))
-      return found;
+    if (column + view.rowBytes <= src.rowBytes && (view.rows == 1 || view.stride == src.rowBytes)) {
+      view = found;
+      return;
+    }
     if (wanted == Found::Split && view.rows == 1 && column == 0 &&
         view.rowBytes % src.rowBytes == 0) {
       found.rows = view.rowBytes / src.rowBytes;
       found.rowBytes = src.rowBytes;
-      return found;
+      view = found;
+      return;
     }
     break;
   }
   beforeRead(place, low, high);
-  return view;
 }
 
 } // namespace st::dtu

@@ -39,12 +39,12 @@ public:
 
   /// Must be called before bytes low .. high-1 of a place are read.
   void beforeRead(Place place, const uint8_t *low, const uint8_t *high) {
-    if (!places[static_cast<size_t>(place)].empty())
+    if (mayMeet(place, low, high))
       carryOutInto(place, low, high, /*overwritten=*/false);
   }
   /// Must be called before these bytes are written; `all` if every one of them is.
   void beforeWrite(Place place, const uint8_t *low, const uint8_t *high, bool all) {
-    if (!places[static_cast<size_t>(place)].empty())
+    if (mayMeet(place, low, high))
       carryOutInto(place, low, high, all);
   }
   /// Must be called before bytes of L2 or L3 are written.
@@ -55,8 +55,12 @@ public:
     Apart, ///< equally many rows, possibly with another stride
     Split, ///< a row may be returned as several consecutive rows
   };
-  /// Returns where the data that `view` of a place would read is now.
-  RowsView find(Place place, const RowsView &view, Found wanted);
+  /// Moves `view` of a place to where the data that it would read is now.
+  void find(Place place, RowsView &view, Found wanted) {
+    const uint8_t *high = view.data + (view.rows - 1) * view.stride + view.rowBytes;
+    if (mayMeet(place, view.data, high))
+      findAmong(place, view, high, wanted);
+  }
 
 private:
   struct Deferred {
@@ -64,14 +68,41 @@ private:
     RowsView src;           ///< a single row if the source is contiguous as well
     const uint8_t *dstEnd() const { return dst + src.rows * src.rowBytes; }
   };
+  /// The deferred copies into a place, oldest first. There are few: as many as the place has
+  /// buffers. The source of a copy from L2 never overlaps the destination of another deferred copy.
+  struct Copies {
+    std::vector<Deferred> list;
+    uint64_t blocks = 0; ///< of all destinations, and maybe of earlier ones: blocksOf()
+
+    void add(const Deferred &copy) {
+      list.push_back(copy);
+      blocks |= blocksOf(copy.dst, copy.dstEnd());
+    }
+  };
+
+  /// The blocks of 2 KiB that contain bytes low .. high-1, modulo 64, as a set of bits. Most
+  /// instructions access no block of a deferred copy, which these sets tell at once.
+  static uint64_t blocksOf(const uint8_t *low, const uint8_t *high) {
+    constexpr unsigned kBlockShift = 11;
+    const uint64_t first = reinterpret_cast<uintptr_t>(low) >> kBlockShift,
+                   count = (reinterpret_cast<uintptr_t>(high - 1) >> kBlockShift) - first;
+    if (count >= 63)
+      return ~uint64_t(0);
+    const uint64_t bits = (uint64_t(2) << count) - 1;
+    const unsigned shift = first & 63;
+    return shift ? bits << shift | bits >> (64 - shift) : bits;
+  }
+  bool mayMeet(Place place, const uint8_t *low, const uint8_t *high) const {
+    return places[static_cast<size_t>(place)].blocks & blocksOf(low, high);
+  }
+
   static void carryOut(const Deferred &copy);
   static Deferred part(const Deferred &copy, int64_t first, int64_t end);
   static bool append(Deferred &copy, const Deferred &other);
   void carryOutInto(Place place, const uint8_t *low, const uint8_t *high, bool overwritten);
+  void findAmong(Place place, RowsView &view, const uint8_t *high, Found wanted);
 
-  /// Deferred copies of each place, oldest first. There are few: as many as the place has buffers.
-  /// The source of a copy from L2 never overlaps the destination of another deferred copy.
-  std::vector<std::vector<Deferred>> places;
+  std::vector<Copies> places;
 };
 
 } // namespace st::dtu

@@ -46,10 +46,10 @@ struct ExecContext {
   /// given, receives the result. Deferred copies of these bytes are carried out.
   uint8_t *resolve(const char *what, const FlatAddress &address, int64_t low, int64_t high,
                    Access access, int64_t core = 0, int64_t *l1Core = nullptr);
-  /// Returns rows to read, `stride` bytes apart, at `address` or at the source of a deferred copy,
-  /// in the wanted form. Null data and a fault if they are out of bounds.
-  RowsView resolveRows(const char *what, const FlatAddress &address, RowsView rows,
-                       DeferredCopies::Found wanted);
+  /// Sets the data of rows to read, `stride` bytes apart, at `address` or at the source of a
+  /// deferred copy, in the wanted form. False and a fault if they are out of bounds.
+  bool resolveRows(const char *what, const FlatAddress &address, RowsView &rows,
+                   DeferredCopies::Found wanted);
   bool fail(std::string text);
   /// Counts bytes read or written at `address`. For host memory, `isWrite` is the direction of the
   /// transfer.
@@ -60,7 +60,77 @@ private:
   /// `l1Core`.
   uint8_t *locate(const char *what, const FlatAddress &address, int64_t low, int64_t high,
                   int64_t core, int64_t &l1Core);
+  void failCore(const char *what, int64_t core);
+  /// Bytes low .. high-1 relative to `offset` are outside a memory of `bytes` bytes, or misaligned.
+  void failPlace(const char *what, const FlatAddress &address, int64_t offset, int64_t low,
+                 int64_t high, int64_t bytes);
 };
+
+inline bool isOnChip(Space space) { return space == Space::L1 || space == Space::L2; }
+
+inline uint8_t *ExecContext::locate(const char *what, const FlatAddress &address, int64_t low,
+                                    int64_t high, int64_t core, int64_t &l1Core) {
+  int64_t offset = address.offset(registers);
+  int64_t bytes = memory.l3Bytes;
+  uint8_t *base = memory.l3;
+  if (address.space == Space::L1) {
+    int64_t index = ownCore >= 0 ? ownCore : address.core(registers) + core;
+    if (index < 0 || index >= memory.cores) {
+      failCore(what, index);
+      return nullptr;
+    }
+    l1Core = index;
+    bytes = memory.l1Bytes;
+    base = memory.l1 + index * memory.coreStride;
+  } else if (address.space == Space::L2) {
+    bytes = memory.l2Bytes;
+    base = memory.l2;
+  } else if (address.space == Space::Host) {
+    bytes = memory.hostBytes;
+    base = memory.host;
+  }
+  // low and high are within 2^62, so neither side overflows. Element sizes are 1, 2, 4 or 8 bytes,
+  // so no division is needed.
+  if (offset < -low || offset > bytes - high || offset & (address.alignment - 1)) {
+    failPlace(what, address, offset, low, high, bytes);
+    return nullptr;
+  }
+  return base + offset;
+}
+
+inline uint8_t *ExecContext::resolve(const char *what, const FlatAddress &address, int64_t low,
+                                     int64_t high, Access access, int64_t core, int64_t *l1Core) {
+  int64_t found = 0;
+  uint8_t *data = locate(what, address, low, high, core, found);
+  if (!data)
+    return nullptr;
+  if (l1Core)
+    *l1Core = found;
+  if (address.space != Space::L1 && access != Access::Read) {
+    deferred.beforeSourceWrite(data + low, data + high);
+    packed.beforeSourceWrite(data + low, data + high);
+  }
+  if (!isOnChip(address.space))
+    return data;
+  const int64_t place = address.space == Space::L1 ? found : memory.cores;
+  if (access == Access::Read)
+    deferred.beforeRead(place, data + low, data + high);
+  else
+    deferred.beforeWrite(place, data + low, data + high, access == Access::Overwrite);
+  return data;
+}
+
+inline bool ExecContext::resolveRows(const char *what, const FlatAddress &address, RowsView &rows,
+                                     DeferredCopies::Found wanted) {
+  int64_t core = 0;
+  const int64_t bytes = (rows.rows - 1) * rows.stride + rows.rowBytes;
+  rows.data = locate(what, address, 0, bytes, 0, core);
+  if (!rows.data)
+    return false;
+  if (isOnChip(address.space))
+    deferred.find(address.space == Space::L1 ? core : memory.cores, rows, wanted);
+  return true;
+}
 
 bool execute(const CopyInst &copy, ExecContext &context);
 bool execute(const FillInst &fill, ExecContext &context);

@@ -30,16 +30,12 @@ bool execute(const MatmulInst &inst, ExecContext &context) {
     return true;
   }
   const int64_t width = byteWidth(inst.type);
-  auto rowsOf = [&](const char *what, const FlatAddress &address, int64_t rows, int64_t cols,
-                    int64_t stride) {
-    return context.resolveRows(what, address, {nullptr, rows, cols * width, stride * width},
-                               DeferredCopies::Found::Apart);
-  };
-  RowsView a = rowsOf("A", inst.a, inst.transposeA ? k : m, inst.transposeA ? m : k, inst.lda);
-  if (!a.data)
-    return false;
-  RowsView b = rowsOf("B", inst.b, inst.transposeB ? n : k, inst.transposeB ? k : n, inst.ldb);
-  if (!b.data)
+  RowsView a = {nullptr, inst.transposeA ? k : m, (inst.transposeA ? m : k) * width,
+                inst.lda * width},
+           b = {nullptr, inst.transposeB ? n : k, (inst.transposeB ? k : n) * width,
+                inst.ldb * width};
+  if (!context.resolveRows("A", inst.a, a, DeferredCopies::Found::Apart) ||
+      !context.resolveRows("B", inst.b, b, DeferredCopies::Found::Apart))
     return false;
   HostMatmul::Operand left = {a.data, a.stride / width, inst.transposeA},
                       right = {b.data, b.stride / width, inst.transposeB};
@@ -95,21 +91,22 @@ private:
   unsigned count = 0;
 };
 
-/// A resolved instruction of a run, ready to process any part of its tile.
+/// A resolved instruction of a run, ready to process any part of its tile. TileOp::prepare() sets
+/// all members: most runs are shorter than the array of their stages.
 struct Stage {
   struct Source {
-    const uint8_t *data = nullptr;
-    int64_t rowBytes = 0, width = 4;
-    bool scalar = false;
-    bool isElsewhere = false;        ///< at the source of a deferred copy
-    ConvertKernel convert = nullptr; ///< into the type that the kernel computes in
+    const uint8_t *data;
+    int64_t rowBytes, width;
+    bool scalar;
+    bool isElsewhere;      ///< at the source of a deferred copy
+    ConvertKernel convert; ///< into the type that the kernel computes in; null if it has that type
   };
-  TileKernel kernel = nullptr; ///< null: converts its one source
+  TileKernel kernel; ///< null: converts its one source
   std::array<Source, 3> sources;
-  unsigned count = 0;
-  uint8_t *dst = nullptr;
-  int64_t dstRowBytes = 0, dstWidth = 4;
-  ConvertKernel convert = nullptr; ///< converts the kernel's result, or the source
+  unsigned count;
+  uint8_t *dst;
+  int64_t dstRowBytes, dstWidth;
+  ConvertKernel convert; ///< converts the kernel's result, or the source; null if nothing is needed
 
   bool isDense(int64_t cols) const {
     bool dense = dstRowBytes == cols * dstWidth;
@@ -202,6 +199,7 @@ public:
     stage.dst = dst.data;
     stage.dstRowBytes = dst.rowBytes;
     stage.dstWidth = dst.width;
+    stage.convert = nullptr;
     if (!inst.kernel)
       stage.convert = findConvertKernel(*context.kernels, dst.type, src[0].type);
     else if (is16Bit(dst.type))
@@ -233,14 +231,15 @@ private:
   }
 
   uint8_t *resolve(const char *what, const FlatOperand &from, int64_t r, int64_t c, Access access) {
-    __int128 low = 0, high = 0;
+    int64_t low = 0, high = 0;
     for (auto [stride, size] : {std::pair{from.rowBytes, r}, {from.colBytes, c}}) {
-      __int128 reach = __int128(stride) * (size - 1);
-      (reach < 0 ? low : high) += reach;
+      constexpr int64_t far = int64_t(1) << 60;
+      int64_t reach;
+      if (__builtin_mul_overflow(stride, size - 1, &reach))
+        reach = stride < 0 ? -far : far;
+      (reach < 0 ? low : high) += std::clamp(reach, -far, far);
     }
-    constexpr __int128 far = __int128(1) << 61;
-    return context.resolve(what, from.address, static_cast<int64_t>(std::max(low, -far)),
-                           static_cast<int64_t>(std::min(high + from.width, far)), access);
+    return context.resolve(what, from.address, low, high + from.width, access);
   }
 
   bool resolveSource(const char *what, const FlatOperand &from, Operand &to) {
@@ -253,12 +252,13 @@ private:
     }
     const int64_t rowBytes = cols * from.width;
     RowsView view = {nullptr, rows, rowBytes, rows == 1 ? rowBytes : from.rowBytes};
-    view = context.resolveRows(what, from.address, view, DeferredCopies::Found::Apart);
+    if (!context.resolveRows(what, from.address, view, DeferredCopies::Found::Apart))
+      return false;
     to.data = const_cast<uint8_t *>(view.data);
     to.isElsewhere = view.isElsewhere;
     if (rows > 1)
       to.rowBytes = view.stride;
-    return to.data;
+    return true;
   }
 
   bool resolveAll() {
@@ -410,7 +410,21 @@ private:
 
 } // namespace
 
-bool execute(const VectorInst &inst, ExecContext &context) { return TileOp(inst, context).run(); }
+/// Kernels begin with a fill of one element for each of their constants.
+static bool executeFillOfOne(const VectorInst &fill, ExecContext &context) {
+  uint8_t *dst =
+      context.resolve("destination", fill.dst.address, 0, fill.dst.width, Access::Overwrite);
+  if (!dst)
+    return false;
+  std::memcpy(dst, &fill.value, fill.dst.width);
+  return true;
+}
+
+bool execute(const VectorInst &inst, ExecContext &context) {
+  if (inst.op == VectorOp::Fill && inst.rows.isOne() && inst.cols.isOne())
+    return executeFillOfOne(inst, context);
+  return TileOp(inst, context).run();
+}
 
 bool executeRun(const DecodedProgram &program, const Slot *slots, unsigned count,
                 ExecContext &context, unsigned &at) {
@@ -441,8 +455,8 @@ bool executeRun(const DecodedProgram &program, const Slot *slots, unsigned count
   for (int64_t row = 0; row < rows; row += stripRows)
     for (int64_t col = 0; col < cols; col += stripCols)
       for (unsigned i = 0; i < count; ++i) {
-        const int64_t next = col + stripCols;
-        prefetcher.fetch(next, std::min(stripCols, cols - next), i, count);
+        if (const int64_t next = col + stripCols; next < cols)
+          prefetcher.fetch(next, std::min(stripCols, cols - next), i, count);
         stages[i].run(row, std::min(stripRows, rows - row), col, std::min(stripCols, cols - col));
       }
   return true;

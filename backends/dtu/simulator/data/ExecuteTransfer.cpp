@@ -10,8 +10,6 @@
 
 namespace st::dtu {
 
-static bool isOnChip(Space space) { return space == Space::L1 || space == Space::L2; }
-
 bool ExecContext::fail(std::string text) {
   fault = std::move(text);
   return false;
@@ -34,75 +32,22 @@ void ExecContext::count(const FlatAddress &address, int64_t bytes, bool isWrite)
   }
 }
 
-uint8_t *ExecContext::locate(const char *what, const FlatAddress &address, int64_t low,
-                             int64_t high, int64_t core, int64_t &l1Core) {
-  int64_t offset = address.offset(registers);
-  int64_t bytes = memory.l3Bytes;
-  uint8_t *base = memory.l3;
-  if (address.space == Space::L1) {
-    int64_t index = ownCore >= 0 ? ownCore : address.core(registers) + core;
-    if (index < 0 || index >= memory.cores) {
-      fail(absl::StrCat(what, " names core ", index, " of ", memory.cores));
-      return nullptr;
-    }
-    l1Core = index;
-    bytes = memory.l1Bytes;
-    base = memory.l1 + index * memory.coreStride;
-  } else if (address.space == Space::L2) {
-    bytes = memory.l2Bytes;
-    base = memory.l2;
-  } else if (address.space == Space::Host) {
-    bytes = memory.hostBytes;
-    base = memory.host;
-  }
-  // low and high are within 2^62, so neither side overflows.
+void ExecContext::failCore(const char *what, int64_t core) {
+  fail(absl::StrCat(what, " names core ", core, " of ", memory.cores));
+}
+
+void ExecContext::failPlace(const char *what, const FlatAddress &address, int64_t offset,
+                            int64_t low, int64_t high, int64_t bytes) {
   if (offset < -low || offset > bytes - high) {
     __int128 first = __int128(offset) + low, last = __int128(offset) + high;
     bool printable = first >= INT64_MIN && last <= INT64_MAX;
     fail(absl::StrCat(what, " covers bytes ", printable ? static_cast<int64_t>(first) : offset,
                       " to ", printable ? static_cast<int64_t>(last) : offset, " of ",
                       name(address.space), ", but the program has only ", bytes));
-    return nullptr;
+    return;
   }
-  // Element sizes are 1, 2, 4 or 8 bytes, so no division is needed.
-  if (offset & (address.alignment - 1)) {
-    fail(absl::StrCat(what, " at byte ", offset, " of ", name(address.space), " is not aligned to ",
-                      static_cast<int>(address.alignment)));
-    return nullptr;
-  }
-  return base + offset;
-}
-
-uint8_t *ExecContext::resolve(const char *what, const FlatAddress &address, int64_t low,
-                              int64_t high, Access access, int64_t core, int64_t *l1Core) {
-  int64_t found = 0;
-  uint8_t *data = locate(what, address, low, high, core, found);
-  if (!data)
-    return nullptr;
-  if (l1Core)
-    *l1Core = found;
-  if (address.space != Space::L1 && access != Access::Read) {
-    deferred.beforeSourceWrite(data + low, data + high);
-    packed.beforeSourceWrite(data + low, data + high);
-  }
-  if (!isOnChip(address.space))
-    return data;
-  const int64_t place = address.space == Space::L1 ? found : memory.cores;
-  if (access == Access::Read)
-    deferred.beforeRead(place, data + low, data + high);
-  else
-    deferred.beforeWrite(place, data + low, data + high, access == Access::Overwrite);
-  return data;
-}
-
-RowsView ExecContext::resolveRows(const char *what, const FlatAddress &address, RowsView rows,
-                                  DeferredCopies::Found wanted) {
-  int64_t core = 0;
-  const int64_t bytes = (rows.rows - 1) * rows.stride + rows.rowBytes;
-  rows.data = locate(what, address, 0, bytes, 0, core);
-  if (!rows.data || !isOnChip(address.space))
-    return rows;
-  return deferred.find(address.space == Space::L1 ? core : memory.cores, rows, wanted);
+  fail(absl::StrCat(what, " at byte ", offset, " of ", name(address.space), " is not aligned to ",
+                    static_cast<int>(address.alignment)));
 }
 
 namespace {
@@ -118,6 +63,13 @@ Sizes sizesOf(const FlatDims &dims, const int64_t *registers) {
   for (size_t i = 0; i < sizes.count; ++i)
     sizes.values[i] = dims.sizes[i](registers);
   return sizes;
+}
+
+bool isFull(const FlatDims &dims, const int64_t *registers) {
+  for (const FlatExtent &size : dims.sizes)
+    if (size(registers) != size.tile)
+      return false;
+  return true;
 }
 
 bool rangesMeet(const uint8_t *a, const uint8_t *aEnd, const uint8_t *b, const uint8_t *bEnd) {
@@ -136,13 +88,14 @@ static int64_t distinctElements(const CopyInst &copy, const int64_t *registers) 
 }
 
 bool execute(const CopyInst &copy, ExecContext &context) {
-  CopyPlan dynamic;
-  if (!copy.dims.isStatic) {
+  CopyPlan partial;
+  const bool full = isFull(copy.dims, context.registers);
+  if (!full) {
     Sizes sizes = sizesOf(copy.dims, context.registers);
-    dynamic = planCopy(sizes.count, sizes.values, copy.dstStrides.data(), copy.srcStrides.data(),
+    partial = planCopy(sizes.count, sizes.values, copy.dstStrides.data(), copy.srcStrides.data(),
                        byteWidth(copy.dstType), byteWidth(copy.srcType));
   }
-  const CopyPlan &plan = copy.dims.isStatic ? copy.plan : dynamic;
+  const CopyPlan &plan = full ? copy.plan : partial;
   if (plan.kind == CopyPlan::Kind::Empty)
     return true;
   // A copy towards the cores can be deferred, because every instruction that reads the tile checks
@@ -150,11 +103,11 @@ bool execute(const CopyInst &copy, ExecContext &context) {
   RowsView rows;
   const bool waits = !copy.convert && isOnChip(copy.dst.space) && copy.src.space != Space::Host &&
                      copy.src.space > copy.dst.space && DeferredCopies::canWait(plan, rows);
-  if (waits)
-    rows = context.resolveRows("source", copy.src, rows, DeferredCopies::Found::Split);
-  const uint8_t *src =
-      waits ? rows.data
-            : context.resolve("source", copy.src, plan.srcLow, plan.srcHigh, Access::Read);
+  const uint8_t *src = nullptr;
+  if (!waits)
+    src = context.resolve("source", copy.src, plan.srcLow, plan.srcHigh, Access::Read);
+  else if (context.resolveRows("source", copy.src, rows, DeferredCopies::Found::Split))
+    src = rows.data;
   if (!src)
     return false;
   if (waits && copy.src.space == Space::L3 && rows.rows == 1)
@@ -192,13 +145,14 @@ bool execute(const CopyInst &copy, ExecContext &context) {
 }
 
 bool execute(const FillInst &fill, ExecContext &context) {
-  CopyPlan dynamic;
-  if (!fill.dims.isStatic) {
+  CopyPlan partial;
+  const bool full = isFull(fill.dims, context.registers);
+  if (!full) {
     Sizes sizes = sizesOf(fill.dims, context.registers);
-    dynamic = planCopy(sizes.count, sizes.values, fill.strides.data(), fill.strides.data(),
+    partial = planCopy(sizes.count, sizes.values, fill.strides.data(), fill.strides.data(),
                        byteWidth(fill.type), byteWidth(fill.type));
   }
-  const CopyPlan &plan = fill.dims.isStatic ? fill.plan : dynamic;
+  const CopyPlan &plan = full ? fill.plan : partial;
   if (plan.kind == CopyPlan::Kind::Empty)
     return true;
   for (int64_t i = 0; i < fill.multicast; ++i) {
