@@ -42,8 +42,8 @@ DRIVER_NEXT = {
 RULES = [
     (r"(libcuda\.so\.1)(?:: | is missing| cannot be opened)", r"dlopen(\1)", DRIVER),
     (r"(lib(cublasLt|cudnn|nccl)[\w.]*)(?: is missing| cannot be opened)", r"dlopen(\1)", "pip"),
-    (r"(lib[\w.]+) has no (\w+): a newer one", r"dlsym(\2) in \1", "install a newer \\1"),
-    (r"(lib[\w.]+) is of version ([\d.]+), at least ([\d.]+)", r"version of \1", r"install \1 of version \3 or newer; \2 is too old"),
+    (r"(lib[\w.]+) has no (\w+): it is too old", r"dlsym(\2) in \1", "install a newer \\1"),
+    (r"(lib[\w.]+): expected version ([\d.]+) or later, found ([\d.]+)", r"version of \1", r"install \1 of version \2 or newer; \3 is too old"),
     (r"starting NVIDIA's driver failed", "cuInit", DRIVER),
     (r"this machine has none", "cuDeviceGetCount", DRIVER_NEXT[100]),
     (r"the program is for (sm_\d+), and GPU \d+ of this machine is (sm_\d+)", "cuDeviceGetAttribute (compute capability)",
@@ -79,13 +79,13 @@ RULES = [
 
 # Lines of successful runs that did not use the first choice: pattern, call, next thing to try.
 FALLBACKS = [
-    (r"^graphs: \d+ of \d+ cannot be made[^\n]*", None, "the stages before ran these commands one by one; see how the driver "
+    (r"^graphs: \d+ of \d+ cannot be captured[^\n]*", None, "the stages before ran these commands one by one; see how the driver "
      "refuses them: run the command of the log with --trace=FILE, which names them"),
     (r"^GPU \d+ copies rows one by one[^\n]*", "cuMemcpy2DAsync_v2", "nothing is wrong; report the pitch that the driver refuses"),
     (r"^GPU \d+: the driver compiles PTX[^\n]*", "cuModuleLoadDataEx", "update the driver to 580 or newer, whose CUDA 13 the "
      "cubins are for; until then each start compiles kernels"),
     (r"^attention: (?![^\n]*not compared)[^\n]*generated kernels[^\n]*", None, "CUDNN_LOGLEVEL_DBG=3 prints why cuDNN has no engine for it"),
-    (r"^products: [^\n]*(?:kernels of their own: |not timed: )[^\n]*", None, "CUBLASLT_LOG_LEVEL=5 prints the layouts that were "
+    (r"^products: [^\n]*(?:separate kernels: |not timed: )[^\n]*", None, "CUBLASLT_LOG_LEVEL=5 prints the layouts that were "
      "asked for"),
 ]
 

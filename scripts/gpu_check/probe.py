@@ -42,7 +42,7 @@ def function(library, name):
     try:
         return getattr(library, name)
     except AttributeError:
-        raise Failed("dlsym(%s)" % name, "the library has no such function: a newer one is needed")
+        raise Failed("dlsym(%s)" % name, "the library has no such function: it is too old")
 
 
 class Driver:

@@ -67,7 +67,7 @@ absl::StatusOr<std::unique_ptr<CheckpointSeries>> CheckpointSeries::claim(const 
   RemovedOnEarlyEnd note(path);
   const bool made = ::mkdir(path.c_str(), 0777) == 0;
   if (!made && errno != EEXIST)
-    return systemError(path, "cannot make the folder", errno);
+    return systemError(path, "cannot create the folder", errno);
   std::unique_ptr<CheckpointSeries> series(new CheckpointSeries(path, keep, made));
   if (made)
     series->note = std::move(note);

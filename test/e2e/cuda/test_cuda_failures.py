@@ -56,7 +56,7 @@ def does_without_graphs(folder):
         found, said = train(gpu, folder, re.sub(r"\W", "-", fault), {**env, "ST_STANDIN_FAIL": fault})
         st.expect(found == expected, f"{fault}: ST_SEED={SEED - 1}: losses {found[0]}, expected {expected[0]}")
         lines = [line for line in said.splitlines() if line.startswith("graphs: ")]
-        st.expect(len(lines) == 1 and lines[0].startswith(f"graphs: {refused} of {graphs} cannot be made, ") and
+        st.expect(len(lines) == 1 and lines[0].startswith(f"graphs: {refused} of {graphs} cannot be captured, ") and
                   lines[0].endswith(reason), f"{fault}: {said}")
     done = st.run([gpu, "--steps=3"], env={**env, "ST_STANDIN_FAIL": "cuGraphLaunch:1:2"})
     st.expect(done.returncode == 1 and re.search(r"error: graph of \d+ commands in task \".*\" of rank 0, micro-batch \d: launching a "

@@ -204,7 +204,7 @@ SHARED_FAULTS = [
     ({"decoder_start_token_id": 61}, "'decoder_start_token_id': expected a token below vocab_size = 61"),
     ({"decoder_start_token_id": None}, "'decoder_start_token_id'"),
     ({"decoder_start_token_id": -1}, "'decoder_start_token_id'"),
-    ({"pad_token_id": None}, "'pad_token_id': expected a token from 0"), ({"pad_token_id": 61}, "'pad_token_id'"),
+    ({"pad_token_id": None}, "'pad_token_id': expected a token below vocab_size = 61"), ({"pad_token_id": 61}, "'pad_token_id'"),
     ({"pad_token_id": -2}, "'pad_token_id'"), ({"is_encoder_decoder": False}, "'is_encoder_decoder': expected true"),
     ({"is_decoder": True}, "'is_decoder': expected false"), ({"add_cross_attention": True}, "'add_cross_attention'"),
     ({"tie_encoder_decoder": True}, "'tie_encoder_decoder'"),

@@ -174,7 +174,7 @@ def refused(folder):
            MIXTRAL, "--moe-router-load-balancing-type sinkhorn")
     expect(r"argument 'moe_router_topk': expected 2 or more without moe_router_pre_softmax, found '1'", MIXTRAL | {"moe_router_topk": 1})
     expect(r"argument 'moe_expert_capacity_factor': expected None, since", MIXTRAL, "--moe-expert-capacity-factor 1.0")
-    expect(r"argument 'num_experts': expected None or 1 beside topk, an argument of DeepSpeed", MIXTRAL, "--topk 2")
+    expect(r"argument 'num_experts': expected None or 1 with topk, an argument of DeepSpeed", MIXTRAL, "--topk 2")
     expect(r"argument 'moe_layer_freq': expected an integer from 1", MIXTRAL, "--moe-layer-freq '([0]*1+[1]*1)'")
     expect(r"argument 'expert_model_parallel_size': expected a divisor of the 1 replicas, found 2", MIXTRAL,
            "--expert-model-parallel-size 2")

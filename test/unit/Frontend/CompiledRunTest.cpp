@@ -243,8 +243,8 @@ TEST(CompiledRunTest, RefusalsNameLineArgumentAndValue) {
             "run.log:111: argument 'rampup_batch_size': expected None, or train_samples instead of "
             "train_iters; found '4 4 100'");
   EXPECT_EQ(error({{"no_save_optim", "True"}, {"checkpoint_num_layers", "2"}}),
-            "run.log:24: argument 'checkpoint_num_layers': expected 1: the inputs of each layer "
-            "are kept; found '2' (and 1 more; --arguments=- lists them)");
+            "run.log:24: argument 'checkpoint_num_layers': expected 1: the input of each layer "
+            "is kept; found '2' (and 1 more; --arguments=- lists them)");
 }
 
 TEST(CompiledRunTest, ACommandLineHasMegatronsDefaults) {

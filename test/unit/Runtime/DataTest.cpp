@@ -304,7 +304,7 @@ TEST(BatchSourceTest, BadInputIsOneLine) {
   EXPECT_TRUE(
       absl::StrContains(errorOf("squad:x", mlm), "--data=squad:x: supports only the task span"));
   EXPECT_TRUE(absl::StrContains(errorOf("x.safetensors", mlm), "x.safetensors: cannot read"));
-  EXPECT_TRUE(absl::StrContains(errorOf("synthetic", makeSpec("")), "no task"));
+  EXPECT_TRUE(absl::StrContains(errorOf("synthetic", makeSpec("")), "no such batches exist"));
   EXPECT_TRUE(absl::StrContains(errorOf("synthetic", makeSpec("mlm", 1, 4)), "too short"));
   BatchSpec small = makeSpec("mlm");
   small.vocabulary = 100;

@@ -61,7 +61,7 @@ std::string frameRecord(const std::string &data) {
 
 absl::StatusOr<std::unique_ptr<EventFile>> EventFile::create(const std::string &folder) {
   if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
-    return systemError(folder, "cannot make the folder", errno);
+    return systemError(folder, "cannot create the folder", errno);
   char host[HOST_NAME_MAX + 1] = {};
   if (::gethostname(host, HOST_NAME_MAX) != 0)
     host[0] = '\0'; // The name is informative; the process number makes files unique.

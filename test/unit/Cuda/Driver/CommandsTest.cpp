@@ -66,7 +66,7 @@ TEST(GraphUse, SaysOnceHowManyCannotBeMade) {
   graphs.count(absl::UnavailableError("no memory"), "of 4 commands");
   graphs.count(absl::UnavailableError("too late"), "of 5 commands");
   EXPECT_EQ(graphs.takeReport(),
-            "graphs: 2 of 3 cannot be made, so their commands are given one by "
+            "graphs: 2 of 3 cannot be captured, so their commands are launched one by "
             "one; the first, of 4 commands: no memory");
   EXPECT_EQ(graphs.takeReport(), "");
 }
