@@ -42,10 +42,10 @@ TilePosition AttentionCode::positionOf(StreamBuilder &stream, const Expr &item) 
   if (exact || step == 1) {
     position.rows = stream.extent(tiling.rows, first, size, exact);
   } else {
-    // In rounds of `step` elements, of which the last may be incomplete.
+    // Each round covers `step` rows. The last round may be incomplete.
     const int64_t missing = step - 1 - (size - 1) % step,
-                  turns = static_cast<int64_t>(llvm::divideCeil(size, step));
-    position.rows = stream.extent(tiling.rows, stream.index(first + missing, step), turns, false);
+                  rounds = static_cast<int64_t>(llvm::divideCeil(size, step));
+    position.rows = stream.extent(tiling.rows, stream.index(first + missing, step), rounds, false);
   }
   position.cols = {fused.space.getSize(unsigned(fused.streamed)), hw::kZero, 0};
   return position;
