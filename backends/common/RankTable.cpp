@@ -69,6 +69,16 @@ int64_t RankTable::addAxes(ArrayAttr axes) {
                     });
 }
 
+int64_t RankTable::addShifted(StringAttr axis, int64_t shift) {
+  auto axes = ArrayAttr::get(axis.getContext(), {axis});
+  if (shift == 0)
+    return addAxes(axes);
+  return addEntries("shifted;" + keyOf(axes, shift), 1,
+                    [&](int64_t rank, MutableArrayRef<int64_t> values) {
+                      values[0] = (position(rank, axes) + shift) % getSize(axes);
+                    });
+}
+
 std::vector<std::pair<int64_t, int64_t>> RankTable::getRing(ArrayAttr axes, int64_t stride,
                                                             int64_t size) {
   int64_t entry = addAxes(axes);

@@ -19,6 +19,8 @@ public:
   /// that differ from it only along the axes (first axis major), then the global ranks of these
   /// ranks in order of position.
   int64_t addAxes(ArrayAttr axes);
+  /// Returns the entry with the rank's position along an axis plus `shift`, modulo the axis' size.
+  int64_t addShifted(StringAttr axis, int64_t shift);
   /// Number of ranks along axes.
   int64_t getSize(ArrayAttr axes);
 

@@ -1,5 +1,6 @@
 #include "backends/common/ReachingDefinitions.h"
 
+#include "dialects/St/Utils/Collectives.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/IR/OperationSupport.h"
 
@@ -93,6 +94,11 @@ bool Comparison::compute(Value one, Value other) {
            b->getParentOfType<ProgramOp>() == program &&
            cast<ReadOp>(b).getSourceAttr() == read.getSourceAttr();
   }
+  // Each tensor of a collective depends on its own operand.
+  if (isCombinableCollective(a))
+    return a->getPropertiesAsAttribute() == b->getPropertiesAsAttribute() &&
+           isSame(a->getOperand(cast<OpResult>(one).getResultNumber()),
+                  b->getOperand(cast<OpResult>(other).getResultNumber()));
   if (a->getNumRegions() != 0 || !isMemoryEffectFree(a) || a->getNumResults() != 1)
     return false;
   return OperationEquivalence::isEquivalentTo(

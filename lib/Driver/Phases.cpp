@@ -49,7 +49,8 @@ static constexpr PhaseInfo kPhases[kNumPhases] = {
      {{Fact::Mesh, Fact::Programs, Fact::Schedules}, FactSet::from(Fact::Kernels)}},
     {"kernels",
      "form-loops,lower-loops,lower-tensor-ops,form-kernels{attention=auto},"
-     "split-attention{streamed-only=true},derive-row-sums{streamed-only=true},overlap-products,"
+     "split-attention{streamed-only=true},derive-row-sums{streamed-only=true},ring-attention,"
+     "overlap-products,"
      "overlap-collectives,offload-stash",
      {{Fact::Mesh, Fact::Programs, Fact::Schedules}, kBareOps | FactSet::from(Fact::Addresses)}},
     {"planned",
@@ -73,14 +74,18 @@ std::string mlir::st::getPhasePipeline(ModuleOp module, CompilePhase phase) {
   if (phase == CompilePhase::Tasks && isCuda)
     return "split-tasks,rematerialise{otherwise=selective "
            "reuse-products=true split-attention=true},combine-collectives,reuse-accumulators";
-  if (phase == CompilePhase::Kernels && isCuda)
+  if (phase == CompilePhase::Kernels && isCuda) {
+    // A ring computes parts of the row sums, which no library's kernel takes.
+    StringRef mark = module->hasAttr(kRingAxisAttr) ? "" : "mark-attention-gradients,";
     return "form-loops,lower-loops,lower-tensor-ops,form-kernels{attention=streamed},overlap-"
-           "products,split-products,fuse-epilogues,accumulate-in-products,split-attention,"
-           "mark-attention-gradients,derive-row-sums,hoist-row-values,join-attention-gradients,"
+           "products,split-products,fuse-epilogues,accumulate-in-products,split-attention," +
+           mark.str() +
+           "derive-row-sums,ring-attention,hoist-row-values,join-attention-gradients,"
            "fuse-transposes,sink-"
            "conversions,"
            "split-reductions,join-reductions,invert-divisors,separate-maxima,convert-in-update,"
            "lift-constants,group-kernels,overlap-collectives,offload-stash";
+  }
   return kPhases[static_cast<int>(phase)].pipeline.str();
 }
 

@@ -223,6 +223,8 @@ KernelPlan::getAttentionMemory(unsigned loop, ArrayRef<unsigned> producers,
   const PlanNode &node = nodes[loop];
   if (limits.attention == AttentionForm::Streamed)
     return canStream(loop, producers, consumers) ? std::optional(kStreamed) : std::nullopt;
+  if (limits.prefersStreamed && mayStream(loop, producers, consumers))
+    return kStreamed;
   int64_t columns = node.space.back(), rows = node.space[node.space.size() - 2];
   // Per row, or per column of a streamed matrix.
   int64_t streamed = 0, widest = 0, widths = 0, own = 0, saved = 0;

@@ -52,7 +52,7 @@ static FailureOr<std::unique_ptr<KernelPlan>> planKernels(Block &block, const Sy
   auto plan = std::make_unique<KernelPlan>(block, storage, first);
   if (failed(plan->build()))
     return failure();
-  if (!isAuto || !plan->hasLongRows())
+  if (!isAuto || !(plan->hasLongRows() || limits.prefersStreamed))
     return plan;
   DenseSet<Operation *> resident;
   while (true) {
@@ -101,6 +101,7 @@ void FormKernels::runOnOperation() {
   limits.maxInputs = maxInputs;
   limits.attention = attention;
   limits.masksInline = attention == AttentionForm::Streamed || attention == AttentionForm::Auto;
+  limits.prefersStreamed = getOperation()->hasAttr(kRingAxisAttr);
   if (auto target = getOperation()->getAttrOfType<TargetAttr>("st.target"))
     limits.scratchBytes = target.getScratchBytes();
   if (auto cores = getOperation()->getAttrOfType<IntegerAttr>("st.cores"))

@@ -24,6 +24,8 @@ struct FusionLimits {
   int64_t sharedBytes = 0;           ///< of the memory that all these cores share
   AttentionForm attention = AttentionForm::Resident;
   bool masksInline = false; ///< see OpKinds
+  /// With the form Auto, streams rows that a core could hold: their columns arrive in parts.
+  bool prefersStreamed = false;
 };
 
 struct PlanNode {

@@ -190,4 +190,45 @@ def SplitAttention : Pass<"split-attention", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect"];
 }
 
+def RingAttention : Pass<"ring-attention", "::mlir::ModuleOp"> {
+  let summary = "Sends gathered keys and values round a ring while attention computes";
+  let description = [{
+    Needs tasks of kernels without addresses. Without the module's `st.ring_axis`, which the parallel
+    file's `"context_attention": "ring"` sets, it does nothing.
+
+    The keys and values that an `st.all_gather` over that axis collects for attention kernels stay in
+    parts instead. In each step a device computes with the part that it has, while the parts move on
+    to the previous device. So a device never holds all keys, and the links work while products run
+    (Liu et al., "Ring Attention with Blockwise Transformers for Near-Infinite Context", 2023).
+
+    - Kernels between the gathers and the attention, such as copies, compute a part at a time.
+    - Products that contract the gathered tokens add up over the steps, in f32. A softmax and the
+      products with it are relative to the maxima of a part. Each step combines them with those of the
+      steps before.
+    - The gradients of keys and values, which an `st.reduce_scatter` would sum, travel with the parts.
+      Each device adds its contribution.
+    - The positions of gathered tokens, which masks compare, are computed from the number of the part
+      that a device has in a step, an `st.axis_index`.
+
+    A kernel that needs results of another one about all keys, such as the gradient after a recomputed
+    forward pass, is in a later turn of the ring. If an op needs all parts at once, such as a stash of
+    probabilities, the keys and values that reach it are gathered, and a remark names the op. The same
+    holds for attention with a bias for each key, and for row sums that its gradient did not derive
+    (`derive-row-sums`).
+
+    ```mlir
+    %all = st.all_gather %k dim 0 over ["context"] of @mesh : tensor<8x4xf32> -> tensor<16x4xf32>
+    %y = st.kernel "attention" (%a = %q : tensor<8x4xf32>, %b = %all : tensor<16x4xf32>) -> tensor<8x4xf32> { ... }
+    // becomes, for two devices
+    %next = st.collective_permute %k [1, 0, 0, 1] over ["context"] of @mesh : tensor<8x4xf32>
+    %m0, %l0, %y0 = st.kernel "attention" (%a = %q : ..., %b = %k : ...) -> ... { ... }
+    %m1, %l1, %y1 = st.kernel "attention" (%a = %q : ..., %b = %next : ...) -> ... { ... }
+    %m, %l, %f0, %f1 = st.kernel "loop" (%m0, %l0, %m1, %l1) { ... }
+    %y = st.kernel "loop" (%y0, %y1, %f0, %f1) { ... }
+    ```
+  }];
+  let statistics = [Statistic<"numTurns", "turns", "Turns of rings that replace gathers">];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
 #endif // ST_PASSES_KERNELS_PASSES_TD

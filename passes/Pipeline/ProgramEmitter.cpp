@@ -369,10 +369,10 @@ Value ProgramEmitter::get(Value value) {
 Value ProgramEmitter::copyOp(Operation *op, Value value) {
   // Each op that slices along an axis queries the index; a task needs it once.
   if (auto index = dyn_cast<AxisIndexOp>(op)) {
-    Value &known = axisIndices[index.getAxis()];
+    Value &known = axisIndices[{index.getAxisAttr(), index.getShift()}];
     if (!known)
       known = AxisIndexOp::create(*body, op->getLoc(), index.getType(), index.getAxis(),
-                                  index.getMesh());
+                                  index.getMesh(), index.getShift());
     mapping.map(value, known);
     writeBuffers(op);
     return known;

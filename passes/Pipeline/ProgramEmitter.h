@@ -75,7 +75,7 @@ private:
   TaskOp taskOp;
   std::optional<OpBuilder> body;
   IRMapping mapping;
-  llvm::StringMap<Value> axisIndices;
+  DenseMap<std::pair<Attribute, int64_t>, Value> axisIndices; ///< by axis and shift
 };
 
 } // namespace mlir::st

@@ -14,6 +14,10 @@ namespace mlir::st {
 /// depends on local shapes must not change how numbers are rounded.
 constexpr llvm::StringLiteral kExactSumsAttr = "st.exact_sums";
 
+/// On a module: the mesh axis whose devices share sequences and send keys and values round a ring
+/// (`ring-attention`).
+constexpr llvm::StringLiteral kRingAxisAttr = "st.ring_axis";
+
 /// In the order in which the phases establish them.
 enum class Fact : unsigned {
   Roles,      ///< an argument or result of @main has an st.role

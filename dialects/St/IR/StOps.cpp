@@ -263,9 +263,14 @@ LogicalResult AxisIndexOp::verify() {
     return emitOpError("expects a scalar result, found ") << getType();
   auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>((*this)->getParentOfType<ModuleOp>(),
                                                            getMeshAttr());
-  if (!mesh || !mesh.getAxisSize(getAxis()))
+  std::optional<int64_t> size = mesh ? mesh.getAxisSize(getAxis()) : std::nullopt;
+  if (!size)
     return withMesh(emitOpError("expects an axis of ")
                         << getMeshAttr() << ", found \"" << getAxis() << "\"",
+                    *this);
+  const int64_t end = getAxis() == MeshOp::kMicro ? 1 : *size;
+  if (getShift() < 0 || getShift() >= end)
+    return withMesh(emitOpError("expects a shift from 0 to ") << end - 1 << ", found " << getShift(),
                     *this);
   return success();
 }

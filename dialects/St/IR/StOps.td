@@ -170,9 +170,13 @@ def St_AccumulateOp : St_Op<"accumulate", [Pure, SameOperandsAndResultType]> {
 
 def St_AxisIndexOp : St_Op<"axis_index", [Pure]> {
   let summary = "this device's coordinate along a mesh axis (i32 scalar); along micro: the micro-batch";
-  let arguments = (ins StrAttr:$axis, FlatSymbolRefAttr:$mesh);
+  let description = [{
+    With `plus`, a number below the axis' size, the coordinate of the device so many places further on
+    the ring of the axis: the sum modulo the size.
+  }];
+  let arguments = (ins StrAttr:$axis, FlatSymbolRefAttr:$mesh, DefaultValuedAttr<I64Attr, "0">:$shift);
   let results = (outs TensorOf<[I32]>:$result);
-  let assemblyFormat = "$axis `of` $mesh attr-dict `:` type($result)";
+  let assemblyFormat = "$axis (`plus` $shift^)? `of` $mesh attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 

@@ -8,6 +8,10 @@ namespace mlir::st {
 /// Marks kernels of kind "attention" whose rows pass through a core's memory in blocks.
 constexpr StringLiteral kStreamedAttr = "st.streamed";
 
+/// Marks kernels of kind "attention" whose rows are parts of longer ones. Masks may hide a part
+/// completely, but not the row: such a part has no weight.
+constexpr StringLiteral kPartialRowsAttr = "st.partial_rows";
+
 /// A value inside a kernel that is also in memory outside of it.
 struct Cut {
   Value inside, outside;

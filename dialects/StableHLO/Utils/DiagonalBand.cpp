@@ -5,6 +5,8 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace mlir::st;
 namespace hlo = mlir::stablehlo;
@@ -38,6 +40,18 @@ DiagonalBand DiagonalBand::join(const DiagonalBand &other) const {
   both.first = std::min(first, other.first);
   both.last = std::max(last, other.last);
   return both.isAll() ? DiagonalBand() : both;
+}
+
+DiagonalBand DiagonalBand::reduce() const {
+  const int64_t divisor = std::gcd(rowStep, columnStep);
+  if (divisor == 1 || isAll() || isEmpty())
+    return *this;
+  DiagonalBand band = {first, last, rowStep / divisor, columnStep / divisor};
+  if (hasFirst())
+    band.first = llvm::divideCeilSigned(first, divisor);
+  if (hasLast())
+    band.last = llvm::divideFloorSigned(last, divisor);
+  return band.isEmpty() ? empty() : band;
 }
 
 /// The first column of a row is ceil((rowStep * row + first) / columnStep).
@@ -208,7 +222,8 @@ DiagonalAnalysis::Truth DiagonalAnalysis::compare(hlo::CompareOp op) {
   DiagonalBand steps;
   steps.rowStep = difference.row;
   steps.columnStep = -difference.column;
-  return compareDiagonals(direction, steps, difference.least, difference.most);
+  const Truth truth = compareDiagonals(direction, steps, difference.least, difference.most);
+  return {truth.holds.reduce(), truth.fails.reduce()};
 }
 
 DiagonalAnalysis::Truth DiagonalAnalysis::getTruth(Value predicate, const DiagonalBand &within) {
@@ -304,6 +319,8 @@ bool DiagonalAnalysis::isOfRow(Value value) {
 /// If all elements of a row were that small, they would not be negligible. Subtracting per-row
 /// values, such as the maximum, does not change that.
 bool DiagonalAnalysis::hasModerateElementInEachRow(Value value) {
+  if (partialRows)
+    return true;
   auto difference = value.getDefiningOp<hlo::SubtractOp>();
   if (difference && isOfRow(difference.getRhs()))
     return hasModerateElementInEachRow(difference.getLhs());
@@ -393,8 +410,8 @@ DiagonalBand DiagonalAnalysis::getReduced(hlo::ReduceOp reduce) {
 
 DiagonalBand mlir::st::findDiagonalBand(Block &body, const IterationSpace &space, unsigned rows,
                                         unsigned columns, ValueRange scores, ValueRange operands,
-                                        ArgumentRanges ranges) {
-  DiagonalAnalysis analysis(space, rows, columns, scores, ranges);
+                                        ArgumentRanges ranges, bool partialRows) {
+  DiagonalAnalysis analysis(space, rows, columns, scores, ranges, partialRows);
   DiagonalBand band = DiagonalBand::empty();
   for (auto reduce : body.getOps<hlo::ReduceOp>())
     band = band.join(analysis.getReduced(reduce));

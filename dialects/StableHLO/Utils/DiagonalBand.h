@@ -44,6 +44,8 @@ struct DiagonalBand {
   DiagonalBand intersect(const DiagonalBand &other) const;
   /// The smallest band that contains both; all elements if the steps differ.
   DiagonalBand join(const DiagonalBand &other) const;
+  /// The same elements with steps without a common divisor.
+  DiagonalBand reduce() const;
   /// The band with rows and columns exchanged.
   DiagonalBand transpose() const { return {-last, -first, columnStep, rowStep}; }
 
@@ -72,10 +74,11 @@ using ArgumentRanges = ArrayRef<std::optional<std::pair<int64_t, int64_t>>>;
 class DiagonalAnalysis {
 public:
   /// `scores`: values whose magnitude is small relative to that of kFarBelow (results of products).
+  /// `partialRows`: each row is a part of a row that has a score which no mask hides.
   DiagonalAnalysis(const IterationSpace &space, unsigned rows, unsigned columns, ValueRange scores,
-                   ArgumentRanges ranges = {})
+                   ArgumentRanges ranges = {}, bool partialRows = false)
       : space(space), rows(rows), columns(columns), scores(scores.begin(), scores.end()),
-        ranges(ranges) {}
+        ranges(ranges), partialRows(partialRows) {}
 
   /// Bands outside which a predicate is false, and outside which it is true.
   struct Truth {
@@ -102,6 +105,7 @@ private:
   unsigned rows, columns; ///< groups
   DenseSet<Value> scores;
   ArgumentRanges ranges;
+  bool partialRows;
   DenseMap<Value, DiagonalBand> nonZero, near;
 
   std::optional<Linear> getLinear(Value value);
@@ -122,6 +126,6 @@ private:
 /// along the columns, and `operands` of its products are 0. `body` is the row part of the kernel.
 DiagonalBand findDiagonalBand(Block &body, const IterationSpace &space, unsigned rows,
                               unsigned columns, ValueRange scores, ValueRange operands,
-                              ArgumentRanges ranges = {});
+                              ArgumentRanges ranges = {}, bool partialRows = false);
 
 } // namespace mlir::st

@@ -100,7 +100,9 @@ Outcome evalAxisIndex(Evaluator &evaluator, AxisIndexOp op) {
     return toOutcome(op.emitError("no axis '") << op.getAxis() << "' in the mesh of this op");
   RankValues results(evaluator.getNumRanks());
   for (int64_t rank : evaluator.getActiveRanks()) {
-    int64_t index = isTask ? evaluator.getMicroBatch() : grid.getCoordinate(rank, op.getAxis());
+    int64_t index = isTask ? evaluator.getMicroBatch()
+                           : (grid.getCoordinate(rank, op.getAxis()) + op.getShift()) %
+                                 grid.getSize({op.getAxis()});
     results[rank] = Tensor::scalar(ElementType::I32, static_cast<int32_t>(index));
   }
   evaluator.set(op.getResult(), std::move(results));

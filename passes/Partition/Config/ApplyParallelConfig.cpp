@@ -353,6 +353,13 @@ LogicalResult SeedPlacement::constrainContext(const MeshAxes &axes) {
   // Gathered keys and values have all positions: the backward pass gathers them again.
   if (found.keys > 0 && !config.sequenceParallel)
     module->setAttr(kGatherAgainAttr, builder.getUnitAttr());
+  if (found.keys > 0 && config.attentionExchange == AttentionExchange::Ring) {
+    module->setAttr(kRingAxisAttr, builder.getStringAttr(kContextAxis));
+    // Stored probabilities would need all keys.
+    if (!module->hasAttr(kRecomputeAttr))
+      module->setAttr(kRecomputeAttr,
+                      getRecomputeAttr(builder.getContext(), {RecomputePolicy::Selective, 0}));
+  }
   return success();
 }
 

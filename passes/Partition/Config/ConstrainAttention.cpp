@@ -297,7 +297,8 @@ bool AttentionConstraints::sendsHeads(OpOperand &queries, OpOperand &keys, const
 void AttentionConstraints::decide(DotGeneralOp dot, const ShardingRule &rule, OpOperand &keys) {
   OpOperand &queries = dot->getOpOperand(1 - keys.getOperandNumber());
   std::optional<int64_t> heads =
-      exchange == AttentionExchange::Keys ? std::nullopt : findHeads(rule);
+      exchange == AttentionExchange::Keys || exchange == AttentionExchange::Ring ? std::nullopt
+                                                                                 : findHeads(rule);
   if (heads && !sendsHeads(queries, keys, rule, *heads))
     heads = std::nullopt;
   ++(heads ? found.heads : found.keys);

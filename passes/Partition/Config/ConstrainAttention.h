@@ -9,7 +9,8 @@ namespace mlir::st {
 /// The tensors that devices send for a product of positions with positions (queries with keys).
 /// Heads: queries, keys, values and results, so that each device has some heads of all positions.
 /// Keys: keys and values, so that each device has its queries and all keys.
-enum class AttentionExchange { Cheapest, Heads, Keys };
+/// Ring: the same, part by part (`ring-attention`).
+enum class AttentionExchange { Cheapest, Heads, Keys, Ring };
 
 /// The products of queries with keys in the forward pass, by what devices send.
 struct SharedAttention {

@@ -168,9 +168,14 @@ LogicalResult ConfigParser::readContextAttention(const llvm::json::Object &objec
   if (!value)
     return success();
   std::optional<StringRef> name = value->getAsString();
-  if (name != "heads" && name != "keys")
-    return error("context_attention", *value) << "; expected \"heads\" or \"keys\"";
-  config.attentionExchange = name == "heads" ? AttentionExchange::Heads : AttentionExchange::Keys;
+  auto exchange = llvm::StringSwitch<std::optional<AttentionExchange>>(name.value_or(""))
+                      .Case("heads", AttentionExchange::Heads)
+                      .Case("keys", AttentionExchange::Keys)
+                      .Case("ring", AttentionExchange::Ring)
+                      .Default(std::nullopt);
+  if (!exchange)
+    return error("context_attention", *value) << "; expected \"heads\", \"keys\" or \"ring\"";
+  config.attentionExchange = *exchange;
   return success();
 }
 

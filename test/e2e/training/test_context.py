@@ -131,7 +131,12 @@ def cases():
     yield case("gpt2", layout(4))
     yield case("gpt2", layout(8, "keys", zero=1))
     yield case("mistral", layout(4, "keys", recompute="full"))
+    yield case("llama", layout(4, "ring"))
+    yield case("gpt2", layout(8, "ring"))
+    yield case("mistral", layout(2, "ring"))
+    yield case("mistral", layout(4, "ring", recompute="full"))
     yield case("llama", layout(4), target="cuda-host")
+    yield case("llama", layout(4, "ring"), target="cuda-host")
     yield case("llama", layout(2, "keys"), target="cuda-host")
     yield "bytes of attention", bytes_of_attention
     yield "largest tensor", largest_tensor

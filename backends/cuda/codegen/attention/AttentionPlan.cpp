@@ -3,6 +3,7 @@
 #include "backends/cuda/codegen/kernels/Elementwise.h"
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/Interfaces/Shapes.h"
+#include "dialects/St/Utils/KernelParts.h"
 #include "dialects/StableHLO/Utils/ProductStrides.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -260,6 +261,7 @@ LogicalResult AttentionAnalysis::run() {
 FailureOr<FusedAttention> mlir::cuda::analyzeAttention(mlir::st::KernelOp kernel) {
   FusedAttention fused;
   fused.inputRanges = mlir::st::getInputRanges(kernel);
+  fused.hasPartialRows = kernel->hasAttr(mlir::st::kPartialRowsAttr);
   if (failed(AttentionAnalysis(kernel, fused).run()))
     return failure();
   return fused;

@@ -48,6 +48,7 @@ struct FusedAttention {
   st::IterationSpace space;
   unsigned parallel = 0, streamed = 0; ///< groups
   SmallVector<st::CoordinateRange> inputRanges;
+  bool hasPartialRows = false; ///< see st::kPartialRowsAttr
 
   Block &body() const { return const_cast<FusedAttention *>(this)->rows->getBody().front(); }
 };

@@ -20,7 +20,7 @@ DiagonalBand AttentionKernel::findBand() {
       operands.push_back(product.rows);
   const auto [rows, columns] = std::minmax(fused.parallel, fused.streamed);
   DiagonalBand found = st::findDiagonalBand(fused.body(), fused.space, rows, columns, scores,
-                                            operands, fused.inputRanges);
+                                            operands, fused.inputRanges, fused.hasPartialRows);
   return fused.parallel == rows ? found : found.transpose();
 }
 

@@ -352,7 +352,7 @@ LogicalResult TaskConverter::convertAxisIndex(st::AxisIndexOp index) {
   Value number = microBatch;
   if (index.getAxis() != st::MeshOp::kMicro)
     number = TableEntryOp::create(builder, loc, builder.getIndexType(),
-                                  table.addAxes(builder.getArrayAttr({index.getAxisAttr()})));
+                                  table.addShifted(index.getAxisAttr(), index.getShift()));
   WriteIndexOp::create(builder, loc, number, view(loc, *place));
   return success();
 }

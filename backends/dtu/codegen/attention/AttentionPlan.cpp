@@ -306,10 +306,11 @@ void AttentionAnalysis::findBand() {
   SmallVector<Value> scores;
   for (size_t i = 0; i < fused.producers.size(); ++i)
     scores.push_back(producedRows(i));
+  auto kernel = cast<mlir::st::KernelOp>(body.getParentOp());
   fused.band = mlir::st::findDiagonalBand(
       rowBody(), fused.space, fused.rowGroup(), fused.columnGroup(), scores,
-      yielded.drop_front(fused.stored.size()),
-      mlir::st::getInputRanges(cast<mlir::st::KernelOp>(body.getParentOp())));
+      yielded.drop_front(fused.stored.size()), mlir::st::getInputRanges(kernel),
+      kernel->hasAttr(mlir::st::kPartialRowsAttr));
 }
 
 LogicalResult AttentionAnalysis::run() {

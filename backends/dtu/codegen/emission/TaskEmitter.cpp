@@ -357,7 +357,7 @@ LogicalResult TaskEmitter::emitAxisIndex(st::AxisIndexOp op) {
     if (op.getAxis() == st::MeshOp::kMicro) {
       vector.start = Expr::reg(hw::kMicroBatch).toAffine();
     } else {
-      int64_t entry = table.addAxes(ArrayAttr::get(op.getContext(), {op.getAxisAttr()}));
+      int64_t entry = table.addShifted(op.getAxisAttr(), op.getShift());
       builder.useTable(table.size());
       vector.start = core.table(entry).toAffine();
     }
