@@ -257,6 +257,16 @@ func.func @axis_index_axis() {
 
 // -----
 
+// expected-note@+1 {{the mesh is here}}
+st.mesh @mesh <["x"=2], micro=1>
+func.func @axis_index_shift() {
+  // expected-error @+1 {{expects a shift from 0 to 1, found 2}}
+  %0 = st.axis_index "x" plus 2 of @mesh : tensor<i32>
+  return
+}
+
+// -----
+
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{expects the forward region's arguments to have the types of the inputs, 'tensor<4xf32>', found 'tensor<4xf32>', 'tensor<4xf32>'}}
   %y = st.custom_gradient(%x) forward {

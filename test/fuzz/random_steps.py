@@ -263,8 +263,8 @@ class Step:
                     and all(size % n == 0 for size in self.tokens)]
         if contexts and not self.axes and self.rng.random() < 0.4:
             file["context"] = self.rng.choice(contexts)
-            if self.rng.random() < 0.5:
-                file["context_attention"] = "keys"
+            if self.rng.random() < 0.6:
+                file["context_attention"] = self.rng.choice(["keys", "ring"])
         if self.data * file.get("context", 1) > 1:
             file["zero"] = self.rng.choice([0, 1, 2, 3])
         if self.rng.random() < 0.5:
