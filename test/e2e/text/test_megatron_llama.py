@@ -162,8 +162,8 @@ def reduces(folder):
 
 
 def refused(folder):
-    def expect(pattern, arguments, *more):
-        expect_error([*st.COMPILE, f"--megatron={write_command(folder, arguments, 1, more)}", "-o", folder / "x"], pattern)
+    def expect(pattern, arguments, *more, devices=1):
+        expect_error([*st.COMPILE, f"--megatron={write_command(folder, arguments, devices, more)}", "-o", folder / "x"], pattern)
 
     expect(r"train\.sh:4: argument 'rotary_interleaved': expected None or False: .*; found 'True'", LLAMA, "--rotary-interleaved")
     expect(r"argument 'multi_latent_attention': expected False", LLAMA, "--multi-latent-attention")
@@ -176,6 +176,8 @@ def refused(folder):
     expect(r"argument 'moe_expert_capacity_factor': expected None, since", MIXTRAL, "--moe-expert-capacity-factor 1.0")
     expect(r"argument 'num_experts': expected None or 1 with topk, an argument of DeepSpeed", MIXTRAL, "--topk 2")
     expect(r"argument 'moe_layer_freq': expected an integer from 1", MIXTRAL, "--moe-layer-freq '([0]*1+[1]*1)'")
+    expect(r"argument 'cp_comm_type': expected p2p, a2a or all_gather for all layers, found 'a2a\+p2p'",
+           LLAMA | {"context_parallel_size": 2}, "--cp-comm-type a2a+p2p", devices=2)
     expect(r"argument 'expert_model_parallel_size': expected a divisor of the 1 replicas, found 2", MIXTRAL,
            "--expert-model-parallel-size 2")
     expect(r"argument 'lr_decay_style': expected lr_wsd_decay_iters or lr_wsd_decay_samples with WSD; found 'WSD'",
@@ -189,6 +191,7 @@ CASES = [
     ("llama, 2 shards x 2 stages", trains(LLAMA, 4, **TENSOR, pipeline_model_parallel_size=2)),
     ("llama, 2 x 2 x 2", trains(LLAMA, 8, **TENSOR, **REPLICAS, pipeline_model_parallel_size=2)),
     ("llama, 2 shards x 2 parts of a sequence x 2 replicas", trains(LLAMA, 8, **TENSOR, context_parallel_size=2)),
+    ("llama, ring of 4 parts of a sequence", trains(LLAMA, 4, context_parallel_size=4, cp_comm_type="p2p")),
     ("mixtral, one device", trains(MIXTRAL, 1)),
     ("mixtral, 2 x 2 x 2, experts over replicas", trains(MIXTRAL, 8, **TENSOR, **REPLICAS, pipeline_model_parallel_size=2,
                                                         expert_model_parallel_size=2)),

@@ -162,6 +162,7 @@ constexpr Rule table[] = {
     program("world_size", "data of the layout"),
     program("sequence_parallel", "sequence_parallel of the layout"),
     program("context_parallel_size", "context of the layout"),
+    program("cp_comm_type", "context_attention of the layout"),
     program("expert_model_parallel_size", "expert of the layout"),
     program("expert_tensor_parallel_size", "sharding_size of the layout; others are refused"),
     program("use_distributed_optimizer", "zero of the layout"),

@@ -63,6 +63,7 @@ private:
   void describeBert(JsonText &json);
   void describeGpt(JsonText &json);
   void describeModel();
+  void describeContext(JsonText &json);
   void describeLayout();
   void describePrecision(JsonText &json);
   void describeRecomputation(JsonText &json);
@@ -86,6 +87,7 @@ private:
   /// By argument whose value or another argument decides: the expected value, or why the argument
   /// has no effect.
   llvm::StringMap<std::string> refused, ignored;
+  bool isRing = false; ///< keys and values travel round a ring
 };
 } // namespace
 
@@ -247,9 +249,31 @@ void CompiledRunBuilder::describeRecomputation(JsonText &json) {
       refuse(name, "1: the input of each layer is kept");
   if (isFull && run.recomputeBlocks)
     refuse("recompute_method", "uniform: all layers are recomputed");
-  json.addText("recompute", isFull                                             ? "full"
-                            : run.recomputation == RunRecomputation::Selective ? "selective"
-                                                                               : "none");
+  // As in Megatron-LM, a ring does not store the scores.
+  json.addText("recompute", isFull ? "full"
+                            : run.recomputation == RunRecomputation::Selective || isRing
+                                ? "selective"
+                                : "none");
+}
+
+/// Newer versions give one exchange for all layers, or a list with one for each.
+void CompiledRunBuilder::describeContext(JsonText &json) {
+  if (run.contextParallel == 1)
+    return ignore("cp_comm_type", "devices do not share sequences");
+  json.add("context", Twine(run.contextParallel));
+  SmallVector<StringRef> kinds;
+  llvm::SplitString(log.text("cp_comm_type"), kinds, "[]', ");
+  if (kinds.empty())
+    return;
+  const StringRef exchange = llvm::StringSwitch<StringRef>(kinds.front())
+                                 .Case("p2p", "ring")
+                                 .Case("a2a", "heads")
+                                 .Case("all_gather", "keys")
+                                 .Default("");
+  if (exchange.empty() || !llvm::all_equal(kinds))
+    return refuse("cp_comm_type", "p2p, a2a or all_gather for all layers");
+  json.addText("context_attention", exchange);
+  isRing = exchange == "ring";
 }
 
 void CompiledRunBuilder::describeLayout() {
@@ -260,8 +284,7 @@ void CompiledRunBuilder::describeLayout() {
   json.addText("sharding_dim", "megatron");
   json.add("stage_cnt", Twine(run.pipelineParallel));
   json.add("data", Twine(std::max<int64_t>(run.dataParallel, 1)));
-  if (run.contextParallel > 1)
-    json.add("context", Twine(run.contextParallel));
+  describeContext(json);
   if (run.expertParallel > 1)
     json.add("expert", Twine(run.expertParallel));
   json.add("accum_degree", Twine(std::max<int64_t>(run.accumulation, 1)));
