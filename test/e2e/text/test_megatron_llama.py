@@ -176,7 +176,7 @@ def refused(folder):
     expect(r"argument 'moe_expert_capacity_factor': expected None, since", MIXTRAL, "--moe-expert-capacity-factor 1.0")
     expect(r"argument 'num_experts': expected None or 1 with topk, an argument of DeepSpeed", MIXTRAL, "--topk 2")
     expect(r"argument 'moe_layer_freq': expected an integer from 1", MIXTRAL, "--moe-layer-freq '([0]*1+[1]*1)'")
-    expect(r"argument 'cp_comm_type': expected p2p, a2a or all_gather for all layers, found 'a2a\+p2p'",
+    expect(r"argument 'cp_comm_type': expected p2p, a2a or all_gather for all layers; found 'a2a\+p2p'",
            LLAMA | {"context_parallel_size": 2}, "--cp-comm-type a2a+p2p", devices=2)
     expect(r"argument 'expert_model_parallel_size': expected a divisor of the 1 replicas, found 2", MIXTRAL,
            "--expert-model-parallel-size 2")
