@@ -110,7 +110,9 @@ bool TaskRings::addMember(Operation *op) {
   return scatter && isOverAxis(scatter.getAxes()) && scatter.getKind() == ReduceKind::Sum &&
          llvm::all_of(scatter.getInputs(), [&](Value input) {
            const auto dim = static_cast<int64_t>(scatter.getDim());
-           return gathered.lookup(input) == GatheredDim{dim, typeOf(input).getDimSize(dim) / parts};
+           auto found = gathered.find(input);
+           return found != gathered.end() &&
+                  found->second == GatheredDim{dim, typeOf(input).getDimSize(dim) / parts};
          });
 }
 
@@ -388,6 +390,11 @@ struct RingAttention : mlir::st::impl::RingAttentionBase<RingAttention> {
     }
     if (*parts == 1)
       return;
+    // A ring adds in another order on each device.
+    if (module->hasAttr(kExactSumsAttr)) {
+      module.emitRemark("needs exact sums, so keys and values are gathered");
+      return;
+    }
     for (auto program : module.getOps<ProgramOp>())
       for (auto task : program.getOps<TaskOp>())
         numTurns +=

@@ -19,16 +19,22 @@ std::vector<int64_t> SimulatedPrograms::chipsOf(const ::st::SimulatedKey &key,
   return chips;
 }
 
-/// A layout with few stages and micro-batches that represents larger layouts.
-static ::st::Layout smallPipeline(const ::st::Layout &layout, int64_t stages) {
+/// A layout with few stages and micro-batches that represents larger layouts. The groups have one
+/// stage each if `isInterleaved` is false, or if there would be more than kMaxStages.
+static ::st::Layout smallPipeline(const ::st::Layout &layout, int64_t groups,
+                                  bool isInterleaved = true) {
+  constexpr int64_t kMaxStages = 12;
   ::st::Layout small = layout;
-  small.stages = stages;
-  // The fill and the drain of four stages are then less than a quarter of the schedule.
+  small.stages = groups;
+  // The fill and the drain of four stages are then less than a quarter of the schedule. Interleaved
+  // stages take micro-batches in rounds of one per group.
   constexpr int64_t kMaxMicroBatches = 16;
-  small.microBatches = std::min(layout.microBatches, kMaxMicroBatches);
-  small.virtualStages = 1;
-  if (layout.schedule == ::st::PipelineSchedule::Interleaved)
+  small.microBatches = std::min(layout.microBatches, kMaxMicroBatches / groups * groups);
+  if (layout.schedule == ::st::PipelineSchedule::Interleaved &&
+      (!isInterleaved || groups * layout.virtualStages > kMaxStages)) {
+    small.virtualStages = 1;
     small.schedule = ::st::PipelineSchedule::OneForwardOneBackward;
+  }
   return small;
 }
 
@@ -67,11 +73,13 @@ absl::StatusOr<::st::Contention> SimulatedPrograms::contention(const ::st::Layou
   std::vector<int64_t> layers; // of a small pipeline
   if (key.isPipelined) {
     ST_ASSIGN_OR_RETURN(layers, layersOfStages(layout));
-    if (key.modelStages == 0)
-      layers = representLayers(layers, std::min(layout.stages, kPipelineStages));
+    if (key.modelStages == 0) {
+      const ::st::Layout small = smallPipeline(layout, std::min(layout.stages, kPipelineStages));
+      layers = representLayers(layers, small.stages * small.virtualStages);
+    }
   }
-  auto [found, isNew] =
-      contentions.try_emplace({key, layers, layout.schedule}, absl::UnknownError(""));
+  auto [found, isNew] = contentions.try_emplace(
+      {key, layers, layout.virtualStages, layout.schedule}, absl::UnknownError(""));
   if (isNew)
     found->second = key.isPipelined ? contentionOfPipeline(key, layout, layers)
                                     : contentionOfReplicas(key, layout);
@@ -87,26 +95,32 @@ SimulatedPrograms::contentionOfReplicas(const ::st::SimulatedKey &key, const ::s
 absl::StatusOr<::st::Contention>
 SimulatedPrograms::contentionOfPipeline(const ::st::SimulatedKey &key, const ::st::Layout &layout,
                                         const std::vector<int64_t> &layers) {
-  const int64_t ranks = key.groupDevices();
   ST_ASSIGN_OR_RETURN(const std::vector<Program> *created, programsOf(key));
   const Program *program = &created->front();
   ::st::Contention measured;
-  if (key.modelStages == 0) {
+  ::st::Layout small;
+  if (key.modelStages > 0) {
+    // A program of the whole model has one stage on each group.
+    small = smallPipeline(layout, static_cast<int64_t>(layers.size()), /*isInterleaved=*/false);
+  } else {
+    const int64_t ranks = key.groupDevices();
     if (ranks % description.clusters_per_chip() != 0) {
       ST_ASSIGN_OR_RETURN(measured.slowdown, measureSlowdown(*program, ranks));
     }
-    ST_ASSIGN_OR_RETURN(program, pipelineOf(key, layers));
+    small = smallPipeline(layout, std::min(layout.stages, kPipelineStages));
+    ST_ASSIGN_OR_RETURN(program, pipelineOf(key, layers, small.virtualStages));
   }
-  const ::st::Layout small = smallPipeline(layout, static_cast<int64_t>(layers.size()));
   ::st::SimulatedStages stages(*this, key, small);
   ST_RETURN_IF_ERROR(stages.read(layers));
   return compareWithPipeline(small, *program, stages.makePipeline(), measured);
 }
 
-/// Returns the program of a pipeline whose stages have these numbers of layers.
+/// Returns the program of a pipeline whose stages have these numbers of layers, with
+/// `virtualStages` stages on each group.
 absl::StatusOr<const SimulatedPrograms::Program *>
-SimulatedPrograms::pipelineOf(const ::st::SimulatedKey &key, const std::vector<int64_t> &layers) {
-  auto [found, isNew] = pipelines.try_emplace({key, layers}, absl::UnknownError(""));
+SimulatedPrograms::pipelineOf(const ::st::SimulatedKey &key, const std::vector<int64_t> &layers,
+                              int64_t virtualStages) {
+  auto [found, isNew] = pipelines.try_emplace({key, layers, virtualStages}, absl::UnknownError(""));
   if (isNew) {
     const int64_t sum = std::accumulate(layers.begin(), layers.end(), int64_t{0});
     std::vector<int64_t> starts(layers.size());
@@ -116,7 +130,11 @@ SimulatedPrograms::pipelineOf(const ::st::SimulatedKey &key, const std::vector<i
     if (llvm::is_contained(layers, 0))
       starts.clear();
     ::st::Layout layout = layoutOf(key);
-    layout.stages = static_cast<int64_t>(layers.size());
+    layout.stages = static_cast<int64_t>(layers.size()) / virtualStages;
+    if (virtualStages > 1) {
+      layout.virtualStages = virtualStages;
+      layout.schedule = ::st::PipelineSchedule::Interleaved;
+    }
     found->second = compile(layout, sum, starts);
   }
   if (!found->second.ok())

@@ -89,7 +89,8 @@ private:
                                                         const ::st::Layout &layout,
                                                         const std::vector<int64_t> &layers);
   absl::StatusOr<const Program *> pipelineOf(const ::st::SimulatedKey &key,
-                                             const std::vector<int64_t> &layers);
+                                             const std::vector<int64_t> &layers,
+                                             int64_t virtualStages);
   /// A step of a small program: its composition, and the microseconds of its ranks' work on each
   /// kind of task, both in a full simulation and in separate tasks.
   struct SmallStep {
@@ -134,12 +135,13 @@ private:
            absl::StatusOr<::st::StageWork>>
       stages;
   std::map<::st::SimulatedKey, absl::StatusOr<::st::StageWork>> layers;
-  /// Keyed by the layers of the small pipeline's stages and its schedule.
-  std::map<std::tuple<::st::SimulatedKey, std::vector<int64_t>, ::st::PipelineSchedule>,
+  /// Keyed by the layers of the small pipeline's stages, the virtual stages and the schedule.
+  std::map<std::tuple<::st::SimulatedKey, std::vector<int64_t>, int64_t, ::st::PipelineSchedule>,
            absl::StatusOr<::st::Contention>>
       contentions;
-  std::map<std::pair<::st::SimulatedKey, std::vector<int64_t>>, absl::StatusOr<Program>>
-      pipelines; ///< by the layers of their stages
+  /// Keyed by the layers of the stages and the virtual stages.
+  std::map<std::tuple<::st::SimulatedKey, std::vector<int64_t>, int64_t>, absl::StatusOr<Program>>
+      pipelines;
   /// By printed layout.
   std::map<std::string, absl::StatusOr<std::vector<int64_t>>> layerSplits;
   std::map<std::string, absl::StatusOr<::st::CompiledStep>> compiledSteps;

@@ -21,9 +21,10 @@ static void reschedule(::st::proto::Executable &executable, const ::st::Layout &
                        const ::st::PipelineOrder &order) {
   for (auto [number, group] : llvm::enumerate(*executable.mutable_groups())) {
     group.clear_schedule();
-    auto add = [&, &group = group](StringRef phase, int64_t microBatch) {
+    auto add = [&, &group = group](StringRef phase, int64_t microBatch,
+                                   std::optional<int64_t> stage = std::nullopt) {
       for (auto [task, each] : llvm::enumerate(group.tasks()))
-        if (each.phase() == phase) {
+        if (each.phase() == phase && (!stage || each.stage() == *stage)) {
           ::st::proto::ScheduleEntry &entry = *group.add_schedule();
           entry.set_task(static_cast<int64_t>(task));
           entry.set_micro_batch(microBatch % executable.micro_batches());
@@ -37,7 +38,7 @@ static void reschedule(::st::proto::Executable &executable, const ::st::Layout &
       add(unit.kind == ::st::PipelineUnit::Forward    ? "forward"
           : unit.kind == ::st::PipelineUnit::Backward ? "backward"
                                                       : "weight",
-          unit.microBatch);
+          unit.microBatch, unit.chunk * layout.stages + static_cast<int64_t>(number));
     add("update", 0);
   }
 }
