@@ -1,7 +1,7 @@
 """A step of a Llama's layers with long sequences on predicted GPUs or simulated DTUs, whose sequences several of them share.
 
   benchmarks/context.py [--target=cuda-sm_90] [--layers=24] [--seq=32768] [--batch=4] [--build=build] [--json=FILE]
-                        [--million | --clusters]
+                        [--million [--attention=keys] | --clusters]
 
 The layers are those of Llama 3 8B, with a vocabulary of 32000, a sequence per micro-batch, bf16, AdamW and ZeRO-1. The
 efficiency compares with one device that takes as long for each layer as for each of few layers, which fit it. With --million
@@ -51,16 +51,16 @@ def time_million(options, folder, found):
     on_clusters = options.target.startswith("dtu")
     layers, context, shards, model = (options.layers, 64, 4, NARROW) if on_clusters else (32, 32, 8, MODEL)
     layout = {"zero": 3, "model": model, "recompute": "full", "sharding_size": shards, "sharding_dim": "megatron"}
-    step, peak = measure(options, folder, layers, context, "keys", **layout)
+    step, peak = measure(options, folder, layers, context, options.attention, **layout)
     case = f"{'narrow ' if on_clusters else ''}Llama of {layers} layers, {options.seq} tokens, {options.target}, "
-    case += f"context {context} x {shards} shards"
+    case += f"context {context} x {shards} shards" + (", ring" if options.attention == "ring" else "")
     if step is None:
         found.failed(case, f"{peak:.0f} MiB do not fit the device")
         print(f"{case}: {peak:.0f} MiB do not fit the device")
         return
     peer, compared = None, ""
     if on_clusters:
-        free, _ = measure(options, folder, layers, context, "keys", target=without_links(options.target, folder), **layout)
+        free, _ = measure(options, folder, layers, context, options.attention, target=without_links(options.target, folder), **layout)
         peer = {"name": "links that take no time", "value": round(free, 1)}
         compared = f", {free / 1000:.2f} s if links took no time"
     found.add(case, round(step, 1), "ms a step", {"peak": [round(peak), "MiB"]}, peer)
@@ -84,7 +84,7 @@ def time_clusters(options, folder, found):
     target = options.target if options.target.startswith("dtu") else "dtu-t20"
     narrow = {"zero": 0, "model": NARROW, "recompute": "full"}
     print(f"{'devices':>7} {'attention':10} {'ms a step':>10} {'without links':>13} {'MiB a device':>13} {'efficiency':>10}")
-    for context, exchange in ((1, None), (8, "heads"), (8, "keys")):
+    for context, exchange in ((1, None), (8, "heads"), (8, "keys"), (8, "ring")):
         case = f"narrow Llama of {options.layers} layers, {options.seq} tokens, {target}, context {context}"
         case += f", {exchange}" if exchange else ""
         step, peak = measure(options, folder, options.layers, context, exchange, target=target, **narrow)
@@ -106,6 +106,7 @@ def main():
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--build", default="build")
     parser.add_argument("--million", action="store_true", help="one sequence of 1,048,576 tokens on 256 devices instead")
+    parser.add_argument("--attention", default="keys", choices=["keys", "ring"], help="what devices send with --million")
     parser.add_argument("--clusters", action="store_true", help="8 clusters of a DTU, with and without their links' time, instead")
     figures.add_option(parser)
     options = parser.parse_args()
@@ -120,7 +121,7 @@ def main():
         few = [measure(options, folder, layers, 1)[0] for layers in (2, 6)]
         alone = few[0] + (options.layers - 2) * (few[1] - few[0]) / 4
         print(f"{'devices':>7} {'attention':10} {'ms a step':>10} {'MiB a device':>13} {'efficiency':>10}")
-        for context, exchange in ((1, None), (2, "heads"), (4, "heads"), (8, "heads"), (8, "keys")):
+        for context, exchange in ((1, None), (2, "heads"), (4, "heads"), (8, "heads"), (8, "keys"), (8, "ring")):
             step, peak = measure(options, folder, options.layers, context, exchange)
             text = "does not fit" if step is None else f"{step:.1f}"
             case = f"Llama of {options.layers} layers, {options.batch} x {options.seq}, {options.target}, context {context}"

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <random>
 
 namespace mlir::st {
@@ -93,6 +94,19 @@ TEST(DiagonalBand, JoinsAndIntersectionsContainTheirElements) {
           EXPECT_EQ(inA && inB, contains(both, row, column));
         }
       }
+  }
+}
+
+TEST(DiagonalBand, ReducedStepsHaveTheSameElements) {
+  std::mt19937 random(3);
+  for (int i = 0; i < 2000; ++i) {
+    const DiagonalBand band = drawBand(random, 1 + i % 6, 1 + i % 4), reduced = band.reduce();
+    if (!reduced.isAll() && !reduced.isEmpty()) {
+      EXPECT_EQ(std::gcd(reduced.rowStep, reduced.columnStep), 1);
+    }
+    for (int64_t row = 0; row < 9; ++row)
+      for (int64_t column = 0; column < 27; ++column)
+        EXPECT_EQ(contains(band, row, column), contains(reduced, row, column));
   }
 }
 
