@@ -1,14 +1,7 @@
 // The precompiled header of the compiler side: upstream headers that most files
 // need. St's own headers stay out, so that editing one rebuilds only its users.
 
-// NDEBUG decides the layout of llvm::Statistic, so a pass' statistics must see what libMLIR was
-// built with (without assertions they count nothing); the rest of St keeps its assertions.
-#ifdef ST_LLVM_HAS_NO_ASSERTIONS
-#define NDEBUG
-#include "llvm/ADT/Statistic.h"
-#undef NDEBUG
-#include <cassert>
-#endif
+#include "cmake/LlvmStatistics.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"

@@ -137,6 +137,8 @@ class TouchedBuild:
         output = words.index("-o")
         del words[output:output + 2]
         words = words[:words.index("-c")]
+        # Of the precompiled headers, only this one has no dialect of the build's tree.
+        words = [re.sub(r"st_(dialects|gpu)_pch", "st_compiler_pch", word) for word in words]
         return [f"-I{self.tree}{w[len(str(ROOT)) + 2:]}" if w in (f"-I{ROOT}", f"-I{ROOT}/include") else w for w in words], entry["directory"]
 
     def compile(self, source):

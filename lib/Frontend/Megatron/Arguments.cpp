@@ -60,7 +60,7 @@ std::string mlir::st::suggestArgument(StringRef name) {
   return suggestion.empty() ? "" : ("; did you mean '" + suggestion + "'?").str();
 }
 
-std::string mlir::st::quoted(StringRef text) {
+std::string mlir::st::inQuotes(StringRef text) {
   constexpr size_t limit = 60;
   bool isLong = text.size() > limit;
   StringRef start = isLong ? text.take_front(limit) : text;
@@ -165,7 +165,7 @@ static std::string expectedChoice(StringRef choices) {
 /// Reads one value that is not None into `given`.
 static std::string readOne(const Argument &argument, StringRef text, GivenArgument &given) {
   Kind kind = argument.kind;
-  std::string found = ", found " + quoted(text);
+  std::string found = ", found " + inQuotes(text);
   if (kind == Kind::Flag) {
     if (text != "True" && text != "False")
       return "expected True or False" + found;

@@ -93,7 +93,7 @@ std::string readValue(const Argument &argument, StringRef text, GivenArgument &g
 std::string readValues(const Argument &argument, ArrayRef<std::string> texts, GivenArgument &given);
 
 /// Text of a file as quoted in a message: short, on one line, in quotes.
-std::string quoted(StringRef text);
+std::string inQuotes(StringRef text);
 
 } // namespace mlir::st
 

@@ -279,8 +279,8 @@ static void checkCommandLine(Linter &linter) {
       continue;
     linter.report("command-line-disagrees", {name}, given.line, "command line " + name.str(),
                   given.text,
-                  "the command line gives " + name + " as " + quoted(given.text) +
-                      ", the argument dump as " + quoted(dumped->second.text));
+                  "the command line gives " + name + " as " + inQuotes(given.text) +
+                      ", the argument dump as " + inQuotes(dumped->second.text));
   }
   std::optional<int64_t> world = log.integer("world_size");
   if (log.processes && world && *log.processes != *world)

@@ -106,7 +106,7 @@ absl::Status LogParser::addDumped(StringRef name, StringRef value) {
       value = value == "True" ? "False" : value == "False" ? "True" : value;
   }
   if (!argument)
-    return error(line, "unknown argument " + quoted(name) + suggestArgument(name));
+    return error(line, "unknown argument " + inQuotes(name) + suggestArgument(name));
   GivenArgument given;
   if (std::string problem = readValue(*argument, value, given); !problem.empty())
     return error(line, "argument '" + name + "': " + problem);
@@ -114,7 +114,8 @@ absl::Status LogParser::addDumped(StringRef name, StringRef value) {
   auto [place, isNew] = log.fromDump.try_emplace(argument->name, given);
   if (!isNew && place->second.text != given.text)
     return error(line, "argument '" + name + "' appears twice: expected " +
-                           quoted(place->second.text) + " as before, found " + quoted(given.text));
+                           inQuotes(place->second.text) + " as before, found " +
+                           inQuotes(given.text));
   return absl::OkStatus();
 }
 
@@ -160,11 +161,11 @@ absl::Status LogParser::readNamespace(StringRef values) {
     values = values.drop_front(name.size());
     if (name.empty() || !values.consume_front("="))
       return error(line, "expected 'name=value' in the Namespace of arguments, found " +
-                             quoted(name.empty() ? values : name));
+                             inQuotes(name.empty() ? values : name));
     size_t end = findValueEnd(values);
     if (end == StringRef::npos)
       return error(line, "the Namespace of arguments does not end: expected ')' after '" +
-                             quoted(name).substr(1) + ", found the end of the line");
+                             inQuotes(name).substr(1) + ", found the end of the line");
     ST_RETURN_IF_ERROR(addDumped(name, values.take_front(end)));
     values = values.drop_front(end);
     values.consume_front(",");
@@ -194,13 +195,13 @@ absl::Status LogParser::readOption(ArrayRef<CommandWord> words, size_t &at) {
   const Argument *argument = findArgument(alias ? alias->name : StringRef(option));
   if (!argument)
     return error(word.line,
-                 "unknown argument " + quoted(("--" + written).str()) + suggestArgument(option));
+                 "unknown argument " + inQuotes(("--" + written).str()) + suggestArgument(option));
 
   std::string name = "argument '--" + written.str() + "': ";
   GivenArgument given;
   if (argument->kind == ArgumentKind::Flag) {
     if (hasAttached)
-      return error(word.line, name + "expected no value, found " + quoted(attached));
+      return error(word.line, name + "expected no value, found " + inQuotes(attached));
     readValue(*argument, !alias || alias->flagValue ? "True" : "False", given);
     return addGiven(std::move(given), word.line);
   }
@@ -234,7 +235,7 @@ absl::Status LogParser::readCommand(const CommandLine &command) {
     }
     if (!isOption(word.text))
       return error(word.line,
-                   "expected an argument that begins with '--', found " + quoted(word.text));
+                   "expected an argument that begins with '--', found " + inQuotes(word.text));
     ST_RETURN_IF_ERROR(readOption(command.words, i));
   }
   return absl::OkStatus();

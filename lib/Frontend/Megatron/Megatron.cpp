@@ -90,7 +90,7 @@ absl::Status RunBuilder::refuseRestricted(const GivenArgument &given) const {
   }
   return error(argument.name, "expected " + expected +
                                   ", since no other value can be planned, found " +
-                                  quoted(given.text));
+                                  inQuotes(given.text));
 }
 
 absl::Status RunBuilder::takeFields() {
@@ -138,7 +138,7 @@ absl::Status RunBuilder::decideFamily() {
     if (StringRef(log.script).starts_with("pretrain_") && StringRef(log.script).contains(other))
       return absl::InvalidArgumentError(log.path + ":" + std::to_string(log.commandLine) +
                                         ": expected pretrain_bert.py or pretrain_gpt.py, found " +
-                                        quoted(log.script));
+                                        inQuotes(log.script));
   // Tokenizers without a family are those of language models.
   run.family = runFamily(log).value_or(RunFamily::MegatronGpt);
   return absl::OkStatus();

@@ -29,7 +29,7 @@ private:
     const GivenArgument *given = log.find(name, /*orNone=*/true);
     return absl::InvalidArgumentError(
         log.path + (given ? ":" + std::to_string(given->line) : "") + ": argument '" + name.str() +
-        "': expected " + expected.str() + ", found " + (given ? quoted(given->text) : "none"));
+        "': expected " + expected.str() + ", found " + (given ? inQuotes(given->text) : "none"));
   }
   /// Reads a whole number of at least `least` that some versions print as a list.
   absl::Status readCount(StringRef name, int64_t least, int64_t &count) const;

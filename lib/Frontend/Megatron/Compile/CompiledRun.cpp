@@ -567,7 +567,7 @@ absl::Status CompiledRun::refusal(StringRef path) const {
   if (first->line != 0)
     text += ":" + std::to_string(first->line);
   text += ": argument '" + first->name + "': expected " + first->text + "; found " +
-          quoted(first->value);
+          inQuotes(first->value);
   if (count > 1)
     text += " (and " + std::to_string(count - 1) + " more; --arguments=- lists them)";
   return absl::InvalidArgumentError(text);

@@ -1,0 +1,28 @@
+# cmake -DHEADER=FILE -DROOTS="FOLDER FOLDER" -DTOOLCHAIN=TEXT -DSUM=FILE -DDEPFILE=FILE -P PchSum.cmake
+#
+# Writes to SUM a hash of HEADER and of all files below ROOTS that it includes, and names these files in DEPFILE. TOOLCHAIN
+# represents the headers outside of ROOTS. The hash holds no path, so that it is the same in every folder.
+cmake_minimum_required(VERSION 3.25)
+separate_arguments(ROOTS)
+set(contents "${TOOLCHAIN}")
+set(queue ${HEADER})
+set(seen ${HEADER})
+while(queue)
+  list(POP_FRONT queue file)
+  file(SHA256 ${file} sum)
+  string(APPEND contents " ${sum}")
+  file(STRINGS ${file} lines REGEX "^[ \t]*#[ \t]*include[ \t]*[\"<]")
+  foreach(line ${lines})
+    string(REGEX REPLACE "^[^\"<]*[\"<]([^\">]*)[\">].*" "\\1" name "${line}")
+    foreach(root ${ROOTS})
+      if(EXISTS ${root}/${name} AND NOT ${root}/${name} IN_LIST seen)
+        list(APPEND queue ${root}/${name})
+        list(APPEND seen ${root}/${name})
+      endif()
+    endforeach()
+  endforeach()
+endwhile()
+string(SHA256 sum "${contents}")
+file(WRITE ${SUM} "${sum}\n")
+list(JOIN seen " " seen)
+file(WRITE ${DEPFILE} "${SUM}: ${seen}\n")
