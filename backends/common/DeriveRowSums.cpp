@@ -37,7 +37,7 @@ struct RowSum {
 
 /// The product of the rows and `values` that the forward pass computed.
 struct Forward {
-  Value read;    ///< in the backward task
+  Value result;  ///< in the backward task: read, or recomputed before the kernel
   Value divisor; ///< of the rows; null if none
   double scale = 1;
 };
@@ -162,19 +162,20 @@ static int64_t getColumnDim(hlo::DotGeneralOp dot) {
 
 /// Returns a forward value that is the product of the sum's rows, up to divisors of rows, and of
 /// the same `values`, with the layout of its gradient.
-static std::optional<Forward> matchForward(RowSum &sum, Value read,
+static std::optional<Forward> matchForward(RowSum &sum, Value result,
                                            const ReachingDefinitions &definitions) {
-  Value definition = definitions.of(read);
+  Value gradient = getOutside(sum.product.getLhs());
+  if (result.getType() != gradient.getType())
+    return std::nullopt;
+  Value definition = definitions.of(result);
   SmallVector<int64_t> order =
-      llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(read.getType()).getRank()));
+      llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(result.getType()).getRank()));
   if (auto transpose = definition.getDefiningOp<hlo::TransposeOp>()) {
     order.assign(transpose.getPermutation().begin(), transpose.getPermutation().end());
     definition = definitions.of(transpose.getOperand());
   }
   auto dot = definition.getDefiningOp<hlo::DotGeneralOp>();
-  Value gradient = getOutside(sum.product.getLhs());
   if (!dot || isa<BlockArgument>(dot.getLhs()) || !isInOrder(dot) || !isInOrder(sum.product) ||
-      read.getType() != gradient.getType() ||
       dot.getRhs().getType() != sum.product.getRhs().getType() ||
       cast<RankedTensorType>(dot.getLhs().getType()).getShape() !=
           cast<RankedTensorType>(sum.product.getType()).getShape() ||
@@ -199,9 +200,10 @@ static std::optional<Forward> matchForward(RowSum &sum, Value read,
   rows.add(dot.getLhs(), definitions);
   if (!rows.isKnown || rows.divisors.size() > 1 || rows.scale == 0 ||
       !areSame(rows.masks, sum.others.masks, definitions) ||
-      !areSame(rows.values, sum.others.values, definitions))
+      !areSame(rows.values, sum.others.values, definitions) ||
+      (!rows.divisors.empty() && rows.divisors[0].getType() != sum.op.getResult(0).getType()))
     return std::nullopt;
-  return Forward{read, rows.divisors.empty() ? Value() : rows.divisors[0],
+  return Forward{result, rows.divisors.empty() ? Value() : rows.divisors[0],
                  sum.others.scale / rows.scale};
 }
 
@@ -219,7 +221,7 @@ static Value emitSums(OpBuilder &builder, KernelOp kernel, RowSum &sum, const Fo
   SmallVector<int64_t> shape(type.getShape());
   shape.erase(shape.begin() + columns);
   Value sums = makeKernel(
-      builder, kernel, "loop", {gradient, forward.read},
+      builder, kernel, "loop", {gradient, forward.result},
       RankedTensorType::get(shape, builder.getF32Type()),
       [&](OpBuilder &inside, ValueRange inputs) {
         auto widen = [&](Value x) -> Value {
@@ -267,35 +269,41 @@ static Value emitSums(OpBuilder &builder, KernelOp kernel, RowSum &sum, const Fo
       });
 }
 
-/// Returns the task's read of a forward value, if it comes before the kernel.
-static Value findRead(Block &task, KernelOp before, Value value,
-                      const ReachingDefinitions &definitions) {
-  Value definition = definitions.of(value);
-  for (Operation &op : task) {
+/// Returns the values that a task reads or that its kernels compute before the given one. With
+/// recomputation, the task has the results of the forward pass from kernels of its own.
+static SmallVector<Value> getCandidates(KernelOp before) {
+  SmallVector<Value> candidates;
+  for (Operation &op : *before->getBlock()) {
     if (&op == before)
       break;
-    if (auto read = dyn_cast<ReadOp>(op);
-        read && definitions.of(read) == definition && read.getType() == value.getType())
-      return read;
+    if (isa<ReadOp, KernelOp, hlo::ReshapeOp>(op))
+      llvm::append_range(candidates, op.getResults());
   }
-  return {};
+  return candidates;
+}
+
+/// Returns the first candidate that is the forward value; null if none is.
+static Value findCandidate(ArrayRef<Value> candidates, Value value,
+                           const ReachingDefinitions &definitions) {
+  Value definition = definitions.of(value);
+  const auto *found = llvm::find_if(candidates, [&](Value candidate) {
+    return candidate.getType() == value.getType() && definitions.of(candidate) == definition;
+  });
+  return found == candidates.end() ? Value() : *found;
 }
 
 LogicalResult DeriveRowSumsPass::derive(KernelOp kernel, const ReachingDefinitions &definitions) {
-  Block &task = *kernel->getBlock();
+  const SmallVector<Value> candidates = getCandidates(kernel);
   for (auto reduce : kernel.getBody().front().getOps<hlo::ReduceOp>()) {
     std::optional<RowSum> sum = matchRowSum(reduce, definitions);
     if (!sum)
       continue;
-    for (Operation &op : task) {
-      if (&op == kernel)
-        break;
-      auto read = dyn_cast<ReadOp>(op);
-      std::optional<Forward> forward = read ? matchForward(*sum, read, definitions) : std::nullopt;
+    for (Value candidate : candidates) {
+      std::optional<Forward> forward = matchForward(*sum, candidate, definitions);
       if (!forward)
         continue;
       Value divisor =
-          forward->divisor ? findRead(task, kernel, forward->divisor, definitions) : Value();
+          forward->divisor ? findCandidate(candidates, forward->divisor, definitions) : Value();
       if (forward->divisor && !divisor)
         continue;
       if (failed(checkUnplanned(kernel, getArgument())))
