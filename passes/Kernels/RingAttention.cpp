@@ -21,15 +21,17 @@ namespace {
 /// An op on gathered values. It runs once for each part.
 struct Member {
   Operation *op;
-  int64_t turn; ///< the turn of the ring in which it runs first
+  llvm::SmallSetVector<Value, 2> sources; ///< gathers of which it reads parts
+  int64_t turn = 0; ///< the number of turns of the ring before it that it needs
   std::optional<RingKernel> kernel;
 
   /// Returns true if it leaves values that are not parts.
   bool isEnd() const { return isa<ReduceScatterOp>(op) || (kernel && kernel->combines()); }
 };
 
-/// One turn: each part of the sources visits each device.
+/// One turn of some sources: each of their parts visits each device.
 struct Turn {
+  int64_t number = 0;
   SmallVector<Member *> members; ///< in program order
   llvm::SmallSetVector<Value, 2> sources;
   Operation *place = nullptr; ///< the ops of the turn precede it
@@ -62,7 +64,8 @@ private:
   bool reaches(Value source, llvm::function_ref<bool(Operation *)> isGoal) const;
   void chooseSources();
   Operation *findTurns();
-  Operation *fillTurn(Turn &turn, int64_t number);
+  void addToTurn(Member &end);
+  Operation *fillTurn(Turn &turn);
   Operation *placeTurn(Turn &turn);
 
   Value sendOn(OpBuilder &builder, Value value) const;
@@ -95,8 +98,15 @@ bool TaskRings::addKernel(Member &member, KernelOp kernel) {
 
 /// Returns false if an op needs more than one part at a time.
 bool TaskRings::addMember(Operation *op) {
-  Member &member = members.emplace_back(Member{op, 0, std::nullopt});
+  Member &member = members.emplace_back();
+  member.op = op;
   memberOf[op] = &member;
+  for (Value operand : op->getOperands()) {
+    if (llvm::is_contained(sources, operand))
+      member.sources.insert(operand);
+    else if (gathered.contains(operand))
+      member.sources.insert_range(memberOf[operand.getDefiningOp()]->sources);
+  }
   if (auto kernel = dyn_cast<KernelOp>(op))
     return addKernel(member, kernel);
   if (auto reshape = dyn_cast<hlo::ReshapeOp>(op)) {
@@ -182,52 +192,71 @@ void TaskRings::chooseSources() {
 /// An op that needs a result of one turn belongs to a later one. Returns an op that prevents a
 /// ring.
 Operation *TaskRings::findTurns() {
-  DenseMap<Value, int64_t> firstTurn; ///< in which a value is known
-  int64_t count = 0;
+  DenseMap<Value, int64_t> known; ///< the number of turns before a value is known
   turns.clear();
   for (Operation &op : task) {
     int64_t turn = 0;
     for (Value operand : op.getOperands())
-      turn = std::max(turn, firstTurn.lookup(operand));
+      turn = std::max(turn, known.lookup(operand));
     Member *member = memberOf.lookup(&op);
-    if (member)
-      member->turn = turn;
     for (Value result : op.getResults())
-      firstTurn[result] = turn + (member && !gathered.contains(result));
-    if (member && member->isEnd())
-      count = std::max(count, turn + 1);
-  }
-  for (int64_t number = 0; number < count; ++number) {
-    Turn turn;
-    if (Operation *obstacle = fillTurn(turn, number))
-      return obstacle;
-    if (turn.members.empty())
+      known[result] = turn + (member && !gathered.contains(result));
+    if (!member)
       continue;
-    if (Operation *obstacle = placeTurn(turn))
+    member->turn = turn;
+    if (member->isEnd())
+      addToTurn(*member);
+  }
+  for (Turn &turn : turns) {
+    Operation *obstacle = fillTurn(turn);
+    if (!obstacle)
+      obstacle = placeTurn(turn);
+    if (obstacle)
       return obstacle;
-    turns.push_back(std::move(turn));
   }
   return nullptr;
 }
 
+/// Members with the same sources are in one turn. Those of other layers have turns of their own.
+void TaskRings::addToTurn(Member &end) {
+  Turn *found = nullptr;
+  auto shares = [&](Turn &turn) {
+    return turn.number == end.turn &&
+           llvm::any_of(end.sources, [&](Value source) { return turn.sources.contains(source); });
+  };
+  for (auto *turn = turns.begin(); turn != turns.end();) {
+    if (!shares(*turn)) {
+      ++turn;
+    } else if (!found) {
+      found = turn++;
+    } else {
+      found->sources.insert_range(turn->sources);
+      turn = turns.erase(turn);
+    }
+  }
+  if (!found) {
+    found = &turns.emplace_back();
+    found->number = end.turn;
+  }
+  found->sources.insert_range(end.sources);
+}
+
 /// Collects the members that the results of a turn need.
-Operation *TaskRings::fillTurn(Turn &turn, int64_t number) {
+Operation *TaskRings::fillTurn(Turn &turn) {
   DenseSet<Operation *> needed;
   for (Member &member : llvm::reverse(members)) {
-    if (!(member.turn == number && member.isEnd()) && !needed.contains(member.op))
+    const bool isEnd =
+        member.turn == turn.number && member.isEnd() &&
+        llvm::any_of(member.sources, [&](Value source) { return turn.sources.contains(source); });
+    if (!isEnd && !needed.contains(member.op))
       continue;
     // Repeating copies and conversions costs little, repeating attention does not.
-    if (member.turn != number && isAttention(member.op))
+    if (member.turn != turn.number && isAttention(member.op))
       return member.op;
     turn.members.push_back(&member);
-    for (Value operand : member.op->getOperands()) {
-      if (!gathered.contains(operand))
-        continue;
-      if (llvm::is_contained(sources, operand))
-        turn.sources.insert(operand);
-      else
+    for (Value operand : member.op->getOperands())
+      if (gathered.contains(operand) && !turn.sources.contains(operand))
         needed.insert(operand.getDefiningOp());
-    }
   }
   std::reverse(turn.members.begin(), turn.members.end());
   return nullptr;

@@ -135,12 +135,16 @@ bool RingKernel::planSoftmax() {
   return products.size() == dots.size() && planRowResults();
 }
 
-bool RingKernel::plan(const DenseMap<Value, GatheredDim> &gathered) {
-  auto inputs = llvm::map_to_vector(kernel.getInputs(), [&](Value input) {
+static SmallVector<std::optional<GatheredDim>>
+getInputDims(KernelOp kernel, const DenseMap<Value, GatheredDim> &gathered) {
+  return llvm::map_to_vector(kernel.getInputs(), [&](Value input) {
     auto found = gathered.find(input);
     return found == gathered.end() ? std::nullopt : std::optional(found->second);
   });
-  if (!dims.analyze(inputs))
+}
+
+bool RingKernel::plan(const DenseMap<Value, GatheredDim> &gathered) {
+  if (!dims.analyze(getInputDims(kernel, gathered)))
     return false;
   Block &body = kernel.getBody().front();
   const bool isSum = llvm::all_of(body.without_terminator(), [&](Operation &op) {
@@ -213,27 +217,23 @@ void RingKernel::begin(OpBuilder &builder, const DenseMap<Value, GatheredDim> &g
     llvm::append_range(outputs, yield()->getOperands());
   }
   base = mlir::st::makePart(builder, kernel, kernel.getKind(), outputs, {});
-  // Parts are rounded once, after they are combined.
+  // Products of 16 bits are rounded once, after their parts are combined.
   Operation *end = base.getBody().front().getTerminator();
-  for (auto [value, result] : llvm::zip_equal(end->getOperands(), base.getResults()))
-    if (auto dot = value.getDefiningOp<hlo::DotGeneralOp>(); dot && isYieldedOnly(dot)) {
-      const auto number = cast<OpResult>(result).getResultNumber();
-      if (isSoftmax ? number >= maxima.size() + sums.size() : llvm::is_contained(added, number)) {
-        dot.getResult().setType(typeOf(dot).clone(builder.getF32Type()));
-        result.setType(dot.getType());
-      }
-    }
+  for (auto [number, value] : llvm::enumerate(end->getOperands())) {
+    auto dot = value.getDefiningOp<hlo::DotGeneralOp>();
+    if (!dot || (!isSoftmax && !llvm::is_contained(added, number)) ||
+        typeOf(dot).getElementTypeBitWidth() >= 32)
+      continue;
+    dot.getResult().setType(typeOf(dot).clone(builder.getF32Type()));
+    base.getResult(number).setType(dot.getType());
+  }
   if (isSoftmax)
     makeMasksFinite(base);
   if (kernel.getKind() == "attention" && hasDiagonalBand(kernel))
     base->setAttr(kPartialRowsAttr, builder.getUnitAttr());
   baseDims.emplace(base, parts);
-  bool known = baseDims->analyze(llvm::map_to_vector(base.getInputs(), [&](Value input) {
-    auto found = gathered.find(input);
-    return found == gathered.end() ? std::nullopt : std::optional(found->second);
-  }));
+  [[maybe_unused]] const bool known = baseDims->analyze(getInputDims(base, gathered));
   assert(known && "the kernel itself has been analyzed");
-  (void)known;
   combined.assign(base.getNumResults(), Value());
 }
 
