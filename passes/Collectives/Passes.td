@@ -6,7 +6,7 @@
 include "mlir/Pass/PassBase.td"
 
 def SimplifyCollectives : Pass<"simplify-collectives", "::mlir::ModuleOp"> {
-  let summary = "Replaces pairs of collectives by one equivalent collective";
+  let summary = "Replaces pairs of collectives by one, and adds up values before it sends them";
   let description = [{
     Needs the per-device function of `global-to-local`, and leaves one. It rewrites values without
     other uses:
@@ -16,6 +16,10 @@ def SimplifyCollectives : Pass<"simplify-collectives", "::mlir::ModuleOp"> {
     - An `st.reduce_scatter` followed by a gather along the same dimension and axes becomes an
       `st.all_reduce`, which sends the same and starts once.
     - If each device keeps its own part of an `st.all_gather`, the gather disappears.
+    - If the result of an `st.all_reduce` or `st.reduce_scatter` of sums is then added up over
+      further dimensions, each device adds up its own elements first, if it then sends fewer bytes.
+      The collective keeps its element type if the result is converted back to it. An example is
+      the gradient of keys that several heads of attention share. Exact sums stay as they are.
 
     `insert-reshards` plans each reshard separately at the lowest cost. Such pairs arise where
     reshards of a program follow each other.
@@ -25,12 +29,21 @@ def SimplifyCollectives : Pass<"simplify-collectives", "::mlir::ModuleOp"> {
     %1 = st.all_slice %0 dim 0 over ["data"] of @mesh : tensor<8x4xf32> -> tensor<4x4xf32>
     // becomes
     %1 = st.reduce_scatter %x sum dim 0 over ["data"] of @mesh : tensor<8x4xf32> -> tensor<4x4xf32>
+
+    %0 = st.reduce_scatter %x sum dim 0 over ["data"] of @mesh : tensor<8x4xf32> -> tensor<4x4xf32>
+    %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [1] : ... -> tensor<4xf32>
+    // becomes, with one dimension for the two devices
+    %0 = stablehlo.reshape %x : (tensor<8x4xf32>) -> tensor<2x4x4xf32>
+    %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [2] : ... -> tensor<2x4xf32>
+    %2 = st.reduce_scatter %1 sum dim 0 over ["data"] of @mesh : tensor<2x4xf32> -> tensor<1x4xf32>
+    %3 = stablehlo.reshape %2 : (tensor<1x4xf32>) -> tensor<4xf32>
     ```
   }];
   let statistics = [
-    Statistic<"simplified", "simplified-collectives", "Pairs of collectives that became one or none">
+    Statistic<"simplified", "simplified-collectives", "Pairs of collectives that became one or none">,
+    Statistic<"moved", "moved-sums", "Sums that devices compute before a collective">
   ];
-  let dependentDialects = ["::mlir::st::StDialect"];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
 def CombineCollectives : Pass<"combine-collectives", "::mlir::ModuleOp"> {
