@@ -6,6 +6,7 @@
 #include "dialects/StableHLO/Utils/Reducers.h"
 #include "dialects/StableHLO/Utils/Splat.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/TypeUtilities.h"
 
 namespace mlir::st {
 #define GEN_PASS_DEF_DERIVEROWSUMS

@@ -3,6 +3,7 @@
 #include "dialects/StableHLO/StableHLOAttributes.h"
 
 #include "dialects/StableHLO/StableHLODialect.h"
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/InterleavedRange.h"

@@ -10,6 +10,8 @@ using namespace mlir::stablehlo;
 #define GET_OP_CLASSES
 #include "dialects/StableHLO/StableHLOOps.cpp.inc"
 
+#include "mlir/IR/TypeUtilities.h"
+
 //===----------------------------------------------------------------------===//
 // Builders
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,7 @@
 #include "lib/Driver/DiagnosticPrinter.h"
 
 #include "lib/Support/Text.h"
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/raw_ostream.h"
 

@@ -7,6 +7,8 @@
 #include "lib/Frontend/Seq2Seq/Seq2SeqFamily.h"
 #include "lib/Support/InputFile.h"
 #include "mlir/IR/Location.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"

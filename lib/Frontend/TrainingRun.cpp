@@ -2,6 +2,7 @@
 
 #include "lib/Frontend/TrainingRun.h"
 
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
 

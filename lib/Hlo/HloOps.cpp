@@ -2,6 +2,8 @@
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "lib/Hlo/HloToStableHlo.h"
 #include "lib/Hlo/HloTypes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 

@@ -3,6 +3,7 @@
 #include "lib/Hlo/HloTypes.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Error.h"
 #include <cstring>
 
 using namespace mlir;

@@ -3,6 +3,9 @@
 #include "lib/Hlo/HloImporter.h"
 #include "lib/Hlo/HloTypes.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using namespace mlir::st;
 namespace hlo = ::st::hlo;

@@ -5,6 +5,8 @@
 #include "lib/Reference/Numerics/DataMovement.h"
 #include "lib/Reference/TensorTypes.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 namespace mlir::st::ref {
 
 GroupRun::GroupRun(ProgramOp program, MeshOp mesh, Mailboxes &mailboxes)

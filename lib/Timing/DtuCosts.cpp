@@ -17,10 +17,6 @@ double perByte(const proto::Figure &gigabytesPerSecond) {
 
 } // namespace
 
-Picoseconds DtuCosts::scale(int64_t amount, double perUnit) {
-  return static_cast<Picoseconds>(std::ceil(static_cast<double>(amount) * perUnit));
-}
-
 DtuCosts::DtuCosts(const proto::DtuDescription &description) {
   cycle = 1000.0 / description.clock_ghz().value();
   dteLatency = nanoseconds(description.dte_latency_ns().value());
@@ -37,9 +33,13 @@ DtuCosts::DtuCosts(const proto::DtuDescription &description) {
   matrixStart = description.matrix_start_cycles().value();
   vectorStart = description.vector_start_cycles().value();
   transcendentalCycles = description.transcendental_cycles().value();
-  vectorBytes = std::max<int64_t>(1, std::llround(description.vector_bytes_per_cycle().value()));
+  vectorBytes =
+      Divisor(std::max<int64_t>(1, std::llround(description.vector_bytes_per_cycle().value())));
+  vectorElements[0] = 1;
+  for (size_t bytes = 1; bytes < vectorElements.size(); ++bytes)
+    vectorElements[bytes] = std::max<int64_t>(1, vectorBytes.value() / static_cast<int64_t>(bytes));
   burst = static_cast<int64_t>(description.l3_burst_bytes().value());
-  bankedBytes = 4 * static_cast<int64_t>(description.l1_banks().value());
+  bankedBytes = Divisor(4 * static_cast<int64_t>(description.l1_banks().value()));
 
   // The array is as square as powers of two allow, at most 16 rows high, columns
   // taking the rest; 16-bit types deepen each multiplier along k.
@@ -58,16 +58,22 @@ Picoseconds DtuCosts::matmul(int64_t m, int64_t n, int64_t k, bool is16Bit) cons
   int64_t steps = is16Bit ? stepsPerCycle16 : stepsPerCycle32;
   double cycles = static_cast<double>(ceilDiv(m, arrayRows) * ceilDiv(n, arrayCols)) *
                   static_cast<double>(ceilDiv(k, steps));
-  return static_cast<Picoseconds>(std::ceil((matrixStart + cycles) * cycle));
+  return roundUp((matrixStart + cycles) * cycle);
+}
+
+int64_t DtuCosts::elementsInVector(int64_t elementBytes) const {
+  const auto known = static_cast<size_t>(elementBytes);
+  return known < vectorElements.size() ? vectorElements[known]
+                                       : std::max<int64_t>(1, vectorBytes.value() / elementBytes);
 }
 
 /// For vectors along lines of `length` elements.
 double DtuCosts::vectorCycles(int64_t lines, int64_t length, int64_t elementBytes, double perVector,
                               int64_t step) const {
-  const int64_t vectors = lines * ceilDiv(length * elementBytes, vectorBytes);
-  const int64_t elements = std::min(length, std::max<int64_t>(1, vectorBytes / elementBytes));
+  const int64_t vectors = lines * vectorBytes.partsOf(length * elementBytes);
+  const int64_t elements = std::min(length, elementsInVector(elementBytes));
   const int64_t inOneBank =
-      std::max<int64_t>(1, ceilDiv(elements * std::min(step, bankedBytes), bankedBytes));
+      std::max<int64_t>(1, bankedBytes.partsOf(elements * std::min(step, bankedBytes.value())));
   return static_cast<double>(vectors) * std::max(perVector, static_cast<double>(inOneBank));
 }
 
@@ -79,7 +85,7 @@ Picoseconds DtuCosts::vector(int64_t rows, int64_t cols, int64_t elementBytes, b
   const double cycles =
       std::min(vectorCycles(rows, cols, elementBytes, perVector, steps.alongCols),
                vectorCycles(cols, rows, elementBytes, perVector, steps.alongRows));
-  return static_cast<Picoseconds>(std::ceil((vectorStart + cycles) * cycle));
+  return roundUp((vectorStart + cycles) * cycle);
 }
 
 int64_t DtuCosts::burstBytes(int64_t elementBytes, absl::Span<const AccessDim> dims) const {

@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 
@@ -49,6 +50,24 @@ struct AccessDim {
   int64_t size = 1, stride = 0;
 };
 
+/// Divides by shifting if the divisor is a power of two, as sizes in hardware usually are.
+class Divisor {
+public:
+  explicit Divisor(int64_t value = 1)
+      : divisor(value),
+        shift((value & (value - 1)) == 0 ? __builtin_ctzll(static_cast<uint64_t>(value)) : -1) {}
+  int64_t value() const { return divisor; }
+  /// Rounded up, for amounts that are not negative.
+  int64_t partsOf(int64_t amount) const {
+    amount += divisor - 1;
+    return shift >= 0 ? amount >> shift : amount / divisor;
+  }
+
+private:
+  int64_t divisor;
+  int shift; ///< -1 if no shift divides
+};
+
 class DtuCosts {
 public:
   /// `description` must have passed checkDtuDescription.
@@ -81,13 +100,23 @@ public:
   int64_t stepsPerCycle32 = 1, stepsPerCycle16 = 1; ///< of k
   double cycle = 0;                                 ///< picoseconds
 
-  static Picoseconds scale(int64_t amount, double perUnit);
+  static Picoseconds scale(int64_t amount, double perUnit) {
+    return roundUp(static_cast<double>(amount) * perUnit);
+  }
 
 private:
+  /// std::ceil calls the C library where the host may lack SSE 4.1.
+  static Picoseconds roundUp(double value) {
+    const auto whole = static_cast<Picoseconds>(value);
+    return whole + (static_cast<double>(whole) < value);
+  }
   double l1PerByte, l2PerByte, l3PerByte, dtePerByte, hostPerByte = 0;
   double matrixStart, vectorStart, transcendentalCycles;
-  int64_t vectorBytes, burst, bankedBytes;
+  int64_t burst;
+  Divisor vectorBytes, bankedBytes;
+  std::array<int64_t, 9> vectorElements; ///< elements in a vector, by their bytes
 
+  int64_t elementsInVector(int64_t elementBytes) const;
   double vectorCycles(int64_t lines, int64_t length, int64_t elementBytes, double perVector,
                       int64_t step) const;
 };

@@ -3,6 +3,7 @@
 #include "passes/Autodiff/Computations.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;

@@ -2,6 +2,8 @@
 
 #include "passes/Autodiff/Residuals.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 #include "dialects/StableHLO/StableHLOOps.h"
 
 using namespace mlir;

@@ -4,6 +4,7 @@
 #include "dialects/St/Interfaces/Notes.h"
 
 #include "dialects/St/IR/ShardingUtils.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;

@@ -1,5 +1,6 @@
 #include "passes/Collectives/Buckets.h"
 #include "dialects/St/Utils/Collectives.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;

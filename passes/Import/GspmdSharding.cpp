@@ -1,5 +1,6 @@
 #include "passes/Import/GspmdSharding.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringExtras.h"
 #include <numeric>
 #include <set>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dialects/Sdy/SdyDialect.h"
+#include "mlir/IR/BuiltinOps.h"
 
 namespace mlir::st {
 

@@ -2,6 +2,7 @@
 // scores and probabilities of attention) stay in the scratch memory of a core.
 
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "passes/Kernels/KernelPlan.h"
 #include "llvm/Support/MathExtras.h"
 

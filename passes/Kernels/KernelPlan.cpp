@@ -2,6 +2,7 @@
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/St/Utils/Collectives.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace mlir::st;

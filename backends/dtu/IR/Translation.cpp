@@ -4,6 +4,7 @@
 #include "backends/dtu/isa/Fields.h"
 #include "backends/dtu/isa/Names.h"
 
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;

@@ -73,13 +73,9 @@ bool runControl(const DecodedProgram &program, Slot slot, const std::vector<int6
   return true;
 }
 
-int64_t semaphoreOf(const DecodedProgram &program, Slot slot, const int64_t *registers,
-                    std::string &fault) {
-  int64_t at = program.semaphores[slot.index].semaphore(registers);
-  if (at >= 0 && at < program.source.semaphores)
-    return at;
-  fault = absl::StrCat("semaphore ", at, ", but the program has only ", program.source.semaphores);
-  return -1;
+std::string noSuchSemaphore(const DecodedProgram &program, int64_t semaphore) {
+  return absl::StrCat("semaphore ", semaphore, ", but the program has only ",
+                      program.source.semaphores);
 }
 
 } // namespace st::dtu

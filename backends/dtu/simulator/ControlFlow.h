@@ -31,8 +31,16 @@ inline bool isControl(Opcode opcode) { return opcode <= Opcode::Table || opcode 
 bool runControl(const DecodedProgram &program, Slot slot, const std::vector<int64_t> &table,
                 StreamPosition &position, std::string &fault);
 
+std::string noSuchSemaphore(const DecodedProgram &program, int64_t semaphore);
+
 /// The semaphore an instruction names, or -1 and a fault.
-int64_t semaphoreOf(const DecodedProgram &program, Slot slot, const int64_t *registers,
-                    std::string &fault);
+inline int64_t semaphoreOf(const DecodedProgram &program, Slot slot, const int64_t *registers,
+                           std::string &fault) {
+  const int64_t at = program.semaphores[slot.index].semaphore(registers);
+  if (at >= 0 && at < program.source.semaphores)
+    return at;
+  fault = noSuchSemaphore(program, at);
+  return -1;
+}
 
 } // namespace st::dtu

@@ -8,6 +8,8 @@ using namespace mlir::st;
 #define GET_OP_CLASSES
 #include "dialects/St/IR/StGradientOps.cpp.inc"
 
+#include "mlir/IR/TypeUtilities.h"
+
 /// The types of those values that have a cotangent.
 static SmallVector<Type> cotangentTypes(TypeRange types) {
   return llvm::filter_to_vector(

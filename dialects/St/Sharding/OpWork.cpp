@@ -5,6 +5,8 @@
 #include "dialects/St/Utils/Collectives.h"
 #include "lib/Costs/DeviceCosts.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 using namespace mlir;
 using namespace mlir::st;
 

@@ -1,5 +1,7 @@
 #include "dialects/StableHLO/Analysis/DotAlgorithm.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 using namespace mlir;
 
 Type mlir::st::getRoundedType(stablehlo::DotGeneralOp product, unsigned operand) {

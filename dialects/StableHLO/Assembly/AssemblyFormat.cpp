@@ -2,6 +2,7 @@
 
 #include "dialects/StableHLO/Assembly/AssemblyFormat.h"
 
+#include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/InterleavedRange.h"
 

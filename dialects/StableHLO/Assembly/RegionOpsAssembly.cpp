@@ -2,6 +2,7 @@
 
 #include "dialects/StableHLO/StableHLOOps.h"
 
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/InterleavedRange.h"
 

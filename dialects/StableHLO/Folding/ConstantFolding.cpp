@@ -3,6 +3,7 @@
 #include "dialects/StableHLO/Folding/ConstantFolding.h"
 
 #include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/APSInt.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 

@@ -10,6 +10,8 @@
 #include "dialects/StableHLO/Folding/ConstantFolding.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 using namespace mlir;
 using namespace mlir::stablehlo;
 

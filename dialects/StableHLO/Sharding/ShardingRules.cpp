@@ -4,6 +4,8 @@
 
 #include "dialects/StableHLO/StableHLOOps.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 using namespace mlir;
 using namespace mlir::stablehlo;
 using namespace mlir::stablehlo::sharding;

@@ -14,6 +14,8 @@
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Verification/VerifierUtils.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 using namespace mlir;
 using namespace mlir::stablehlo;
 using namespace mlir::stablehlo::sharding;

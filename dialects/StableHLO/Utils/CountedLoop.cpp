@@ -3,6 +3,7 @@
 #include "dialects/StableHLO/Utils/CountedLoop.h"
 
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;

@@ -2,6 +2,8 @@
 #include "dialects/StableHLO/Utils/Reducers.h"
 #include "dialects/StableHLO/Utils/Splat.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 using namespace mlir;
 using namespace mlir::st;
 namespace hlo = mlir::stablehlo;

@@ -1,5 +1,6 @@
 #include "lib/Driver/Planning/RunProfile.h"
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 

@@ -3,6 +3,8 @@
 #include "dialects/St/Utils/Collectives.h"
 #include "lib/Driver/Planning/WorkValues.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 using namespace mlir;
 using namespace mlir::st;
 namespace proto = ::st::proto;

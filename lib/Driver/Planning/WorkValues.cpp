@@ -4,6 +4,7 @@
 #include "dialects/St/Utils/Collectives.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;

@@ -4,6 +4,9 @@
 #define ST_LIB_FRONTEND_DEEPSPEED_DEEPSPEEDKEYS_H
 
 #include "mlir/Support/LLVM.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/Twine.h"
 
 namespace mlir::st {
 

@@ -5,6 +5,8 @@
 
 #include "lib/Frontend/TrainingRun.h"
 #include "mlir/Support/LLVM.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include <variant>
 

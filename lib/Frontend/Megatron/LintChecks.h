@@ -4,6 +4,8 @@
 #define ST_LIB_FRONTEND_MEGATRON_LINTCHECKS_H
 
 #include "lib/Frontend/Megatron/Lint.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/Twine.h"
 
 namespace mlir::st {
 

@@ -2,6 +2,8 @@
 #include "lib/Reference/Numerics/DataMovement.h"
 #include "lib/Reference/Sharded.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 namespace mlir::st::ref {
 namespace {
 

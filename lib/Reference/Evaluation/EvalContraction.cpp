@@ -4,6 +4,8 @@
 #include "lib/Reference/Numerics/Contraction.h"
 #include "lib/Reference/TensorTypes.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 namespace mlir::st::ref {
 
 using namespace stablehlo;

@@ -3,6 +3,8 @@
 #include "lib/Reference/Numerics/DataMovement.h"
 #include "lib/Reference/TensorTypes.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 namespace mlir::st::ref {
 
 using namespace stablehlo;

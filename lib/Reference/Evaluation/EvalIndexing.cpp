@@ -4,6 +4,8 @@
 #include "lib/Reference/Evaluation/RegionComputation.h"
 #include "lib/Reference/Numerics/Indexing.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 namespace mlir::st::ref {
 
 using namespace stablehlo;

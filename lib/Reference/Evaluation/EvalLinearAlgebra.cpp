@@ -2,6 +2,8 @@
 #include "lib/Reference/Evaluation/OpHandlers.h"
 #include "lib/Reference/Numerics/LinearAlgebra.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 namespace mlir::st::ref {
 
 using namespace stablehlo;

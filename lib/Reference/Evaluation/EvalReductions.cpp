@@ -3,6 +3,8 @@
 #include "lib/Reference/Evaluation/RegionComputation.h"
 #include "lib/Reference/Numerics/Reductions.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 namespace mlir::st::ref {
 
 using namespace stablehlo;

@@ -5,6 +5,8 @@
 #include "lib/Reference/Evaluation/RegionComputation.h"
 #include "lib/Reference/Numerics/DataMovement.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 namespace mlir::st::ref {
 namespace {
 

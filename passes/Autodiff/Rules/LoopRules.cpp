@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/StableHLO/Utils/CountedLoop.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "passes/Autodiff/Residuals.h"
 #include "passes/Autodiff/ReverseMode.h"

@@ -2,6 +2,8 @@
 
 #include "backends/cuda/codegen/attention/AttentionCandidate.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 using namespace mlir;
 using namespace mlir::cuda;
 

@@ -1,5 +1,7 @@
 #include "backends/cuda/codegen/attention/AttentionCandidate.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 #include <cmath>
 
 using namespace mlir;

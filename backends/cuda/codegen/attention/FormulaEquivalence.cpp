@@ -5,6 +5,7 @@
 #include "dialects/StableHLO/Utils/Reducers.h"
 #include "dialects/StableHLO/Utils/Splat.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
 
 #include <cmath>
 #include <limits>

@@ -1,6 +1,7 @@
 #include "backends/cuda/codegen/executable/AssignStreams.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
 
 #include <cstdint>
 

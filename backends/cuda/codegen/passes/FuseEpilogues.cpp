@@ -5,6 +5,7 @@
 #include "backends/cuda/codegen/products/Product.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/TypeUtilities.h"
 
 namespace mlir::cuda {
 #define GEN_PASS_DEF_FUSEEPILOGUES

@@ -11,6 +11,7 @@
 #include "dialects/StableHLO/Utils/ProductStrides.h"
 #include "dialects/StableHLO/Utils/Splat.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::cuda {

@@ -9,6 +9,8 @@
 namespace mlir::cuda {
 #define GEN_PASS_DEF_MARKATTENTIONGRADIENTS
 #include "backends/cuda/codegen/Passes.h.inc"
+
+#include "mlir/IR/TypeUtilities.h"
 } // namespace mlir::cuda
 
 using namespace mlir;

@@ -6,6 +6,7 @@
 #include "dialects/StableHLO/Utils/Emitter.h"
 #include "dialects/StableHLO/Utils/Reducers.h"
 #include "dialects/StableHLO/Utils/Splat.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/SetVector.h"
 
 #include <optional>

@@ -7,6 +7,8 @@
 namespace mlir::cuda {
 #define GEN_PASS_DEF_SINKCONVERSIONS
 #include "backends/cuda/codegen/Passes.h.inc"
+
+#include "mlir/IR/TypeUtilities.h"
 } // namespace mlir::cuda
 
 using namespace mlir;

@@ -6,6 +6,8 @@
 #include "dialects/StableHLO/Utils/IterationSpace.h"
 #include "dialects/StableHLO/Utils/Splat.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 using namespace mlir;
 using namespace mlir::cuda;
 using mlir::st::shapeOf;

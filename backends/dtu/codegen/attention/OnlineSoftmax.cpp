@@ -3,6 +3,7 @@
 #include "backends/dtu/isa/Names.h"
 #include "dialects/StableHLO/Utils/SoftmaxScale.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace mlir::dtu;

@@ -4,6 +4,7 @@
 #include "backends/dtu/codegen/emission/CopyJob.h"
 #include "backends/dtu/codegen/kernels/VectorOps.h"
 
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 

@@ -3,6 +3,7 @@
 
 #include "backends/dtu/codegen/emission/ByteRanges.h"
 #include "mlir/Support/LLVM.h"
+#include "llvm/ADT/ArrayRef.h"
 
 namespace mlir::dtu {
 

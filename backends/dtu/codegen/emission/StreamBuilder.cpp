@@ -1,5 +1,7 @@
 #include "backends/dtu/codegen/emission/StreamBuilder.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace mlir;
 using namespace mlir::dtu;
 

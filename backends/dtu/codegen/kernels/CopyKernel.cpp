@@ -5,6 +5,7 @@
 
 #include "dialects/StableHLO/Sharding/JoinedRuns.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 

@@ -4,6 +4,7 @@
 #include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace mlir::dtu;

@@ -3,6 +3,7 @@
 #include "dialects/St/Interfaces/Shapes.h"
 #include "dialects/StableHLO/Utils/ProductStrides.h"
 
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>

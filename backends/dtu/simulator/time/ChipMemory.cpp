@@ -3,6 +3,7 @@
 #include "backends/dtu/simulator/replay/TimingForm.h"
 
 #include <algorithm>
+#include <array>
 
 namespace st::dtu {
 namespace {
@@ -14,13 +15,22 @@ constexpr size_t kMaxKept = size_t(1) << 25, kMaxKeptOfRuns = size_t(1) << 23;
 /// stretch ends.
 constexpr int64_t kMinInstructions = int64_t(1) << 9, kLongStretch = int64_t(1) << 12;
 
+/// Four independent sums, because each step of one waits for a multiplication.
 uint64_t hashOf(const ChipState &state) {
-  uint64_t hash = state.places.size();
-  for (int64_t number : state.numbers) {
+  std::array<uint64_t, 4> hashes = {state.places.size(), 1, 2, 3};
+  auto add = [](uint64_t &hash, int64_t number) {
     hash = (hash ^ static_cast<uint64_t>(number)) * 0x9e3779b97f4a7c15u;
     hash ^= hash >> 29;
-  }
-  return hash;
+  };
+  size_t at = 0;
+  for (; at + hashes.size() <= state.numbers.size(); at += hashes.size())
+    for (size_t i = 0; i < hashes.size(); ++i)
+      add(hashes[i], state.numbers[at + i]);
+  for (; at < state.numbers.size(); ++at)
+    add(hashes[0], state.numbers[at]);
+  for (size_t i = 1; i < hashes.size(); ++i)
+    add(hashes[0], static_cast<int64_t>(hashes[i]));
+  return hashes[0];
 }
 
 int64_t simulated(const ChipState &state) {

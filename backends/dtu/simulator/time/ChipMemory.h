@@ -64,12 +64,19 @@ public:
 
   /// Returns true if stretches contain messages.
   bool hasMessages() const { return scope == StretchScope::Run; }
-  const StreamCode &codeOf(const DecodedProgram &program, const DecodedStream &stream);
+  const StreamCode &codeOf(const TimeRank &rank, const TimeInstance &instance) {
+    const StreamCode *&known = instance.codes[static_cast<size_t>(scope)];
+    if (!known)
+      known = &codeOf(*rank.begun, *instance.stream);
+    return *known;
+  }
   /// The stretch that begins at `state`, up to addresses; null if none is known.
   std::shared_ptr<const Stretch> find(const ChipState &state) const;
   void keep(std::shared_ptr<const Stretch> stretch);
 
 private:
+  const StreamCode &codeOf(const DecodedProgram &program, const DecodedStream &stream);
+
   const StretchScope scope;
   std::unordered_map<const DecodedStream *, std::unique_ptr<StreamCode>> codes;
   std::unordered_map<std::string, int32_t> forms;
@@ -148,6 +155,7 @@ private:
   ChipMemory &memory;
   std::vector<Chip> chips;
   const int64_t size;
+  size_t usualNumbers = 0; ///< in the last state that was described
 };
 
 } // namespace st::dtu

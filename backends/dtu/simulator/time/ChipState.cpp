@@ -8,12 +8,19 @@ bool isLink(const TimeInstance &instance) {
   return instance.stream->engine == Engine::Tx || instance.stream->engine == Engine::Rx;
 }
 
+/// Visits the registers of a set, ascending.
+template <typename Visit> void eachRegister(const RegisterSet &set, Visit &&visit) {
+  for (uint64_t left = set.to_ulong(); left != 0; left &= left - 1)
+    visit(static_cast<size_t>(__builtin_ctzll(left)));
+}
+
 } // namespace
 
 /// Returns false in a state in which no stretch may begin or end: a task is about to begin.
 bool KnownStretches::describe(const std::vector<size_t> &members, Picoseconds now,
                               const std::vector<TimeMessage> &messages, ChipState &state) {
   state.time = now;
+  state.numbers.reserve(usualNumbers);
   auto show = [&](int64_t number) { state.numbers.push_back(number); };
   for (size_t member : members)
     if (!describeInstances(ranks[member], now, state))
@@ -46,6 +53,7 @@ bool KnownStretches::describe(const std::vector<size_t> &members, Picoseconds no
   });
   if (memory.hasMessages())
     describeMessages(members, now, messages, state);
+  usualNumbers = state.numbers.size();
   return true;
 }
 
@@ -69,7 +77,7 @@ bool KnownStretches::describeInstances(const TimeRank &rank, Picoseconds now, Ch
       state.linkDues.push_back(instance.due);
       continue;
     }
-    const StreamCode &code = memory.codeOf(*rank.begun, *instance.stream);
+    const StreamCode &code = memory.codeOf(rank, instance);
     const uint32_t pc = instance.position.pc;
     state.places.push_back({&code, pc, waits || instance.state == RunState::Done});
     if (instance.state == RunState::Running) {
@@ -79,9 +87,7 @@ bool KnownStretches::describeInstances(const TimeRank &rank, Picoseconds now, Ch
     } else if (instance.state == RunState::BarrierWait) {
       show(instance.waitFor);
     }
-    for (size_t reg = 0; reg < kNumRegisters; ++reg)
-      if (code.facts.live[pc].test(reg))
-        show(instance.position.registers[reg]);
+    eachRegister(code.facts.live[pc], [&](size_t reg) { show(instance.position.registers[reg]); });
     for (size_t depth = 0; depth < code.facts.depth[pc]; ++depth)
       show(instance.position.limits[depth]);
   }
@@ -189,9 +195,8 @@ void KnownStretches::enterInstance(TimeInstance &instance, const ChipState::Plac
   } else if (next == RunState::BarrierWait) {
     instance.waitFor = *at++;
   }
-  for (size_t reg = 0; reg < kNumRegisters; ++reg)
-    if (code->facts.live[place.pc].test(reg))
-      instance.position.registers[reg] = *at++;
+  eachRegister(code->facts.live[place.pc],
+               [&](size_t reg) { instance.position.registers[reg] = *at++; });
   for (size_t depth = 0; depth < code->facts.depth[place.pc]; ++depth)
     instance.position.limits[depth] = *at++;
 }

@@ -111,7 +111,7 @@ private:
   };
 
   const StreamFacts &factsOf(const TimeRank &rank, const TimeInstance &instance) {
-    return memory.codeOf(*rank.begun, *instance.stream).facts;
+    return memory.codeOf(rank, instance).facts;
   }
   /// Passes each number of a chip's state to `show`, and each due time to `showDue`, until one
   /// returns false. Returns false in that case, or if the state cannot recur.

@@ -77,11 +77,19 @@ Completion TimeMachine::matmul(size_t rank, int64_t core, Picoseconds now, const
   return {device.core[static_cast<size_t>(core)].reserve(now, time), time, 0};
 }
 
+Picoseconds TimeMachine::vectorTime(const VectorInst &inst, int64_t rows, int64_t cols) {
+  const size_t place = reinterpret_cast<uintptr_t>(&inst) / sizeof(VectorInst);
+  VectorTime &known = vectorTimes[place % vectorTimes.size()];
+  if (known.inst != &inst || known.rows != rows || known.cols != cols)
+    known = {&inst, rows, cols,
+             model.vector(rows, cols, inst.width, isTranscendental(inst.op), inst.bankSteps)};
+  return known.time;
+}
+
 Completion TimeMachine::vector(size_t rank, int64_t core, Picoseconds now, const VectorInst &inst,
                                const int64_t *registers) {
   int64_t rows = inst.rows(registers), cols = inst.cols(registers);
-  Picoseconds time =
-      model.vector(rows, cols, inst.width, isTranscendental(inst.op), inst.bankSteps);
+  const Picoseconds time = vectorTime(inst, rows, cols);
   RankTiming &timing = rankTimings[rank];
   timing.vectorBusy += time;
   timing.vectorElements += rows * cols;

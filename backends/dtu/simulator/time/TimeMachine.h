@@ -161,6 +161,15 @@ private:
   std::vector<RankTiming> rankTimings;
   std::vector<TaskWork> counted; ///< of each rank, for tasks that ended
 
+  /// The last times of vector instructions, most of which run on full tiles again and again.
+  struct VectorTime {
+    const VectorInst *inst = nullptr;
+    int64_t rows = 0, cols = 0;
+    Picoseconds time = 0;
+  };
+  std::array<VectorTime, 256> vectorTimes;
+
+  Picoseconds vectorTime(const VectorInst &inst, int64_t rows, int64_t cols);
   void use(size_t link);
   /// Occupies the memories that a transfer touches; returns its end and its duration alone, without
   /// latency.

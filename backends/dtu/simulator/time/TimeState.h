@@ -4,11 +4,14 @@
 #include "backends/dtu/simulator/ControlFlow.h"
 #include "lib/Timing/DtuCosts.h"
 
+#include <array>
 #include <deque>
 #include <map>
 #include <vector>
 
 namespace st::dtu {
+
+struct StreamCode;
 
 enum class RunState : uint8_t { Running, Semaphore, BarrierWait, Message, Done };
 
@@ -22,6 +25,8 @@ struct TimeInstance {
   size_t loads = 0;                             ///< number of values it has loaded
   int64_t pendingSignal = -1, pendingCount = 0; ///< becomes visible when the instance continues
   StreamPosition position;
+  /// Properties of the stream as each memory of the run (StretchScope) knows them, once it does.
+  mutable std::array<const StreamCode *, 2> codes = {};
 };
 
 struct TimeSemaphore {
