@@ -14,7 +14,7 @@ struct LinearCarry {
   int64_t start, step;
 };
 
-/// The linear form of argument `index` of the body, or nothing.
+/// The linear form of argument `index` of the body, or std::nullopt.
 std::optional<LinearCarry> findLinearCarry(stablehlo::WhileOp op, unsigned index);
 
 /// Returns true if no trip changes the carried value at `index`.

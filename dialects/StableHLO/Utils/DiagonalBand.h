@@ -61,7 +61,7 @@ struct DiagonalBand {
   TileBound getEndTile(int64_t count, int64_t columnTile) const;
 
   /// The tiles that the band touches, in blocks of `rowTile` rows and tiles of `columnTile`
-  /// columns; nothing if some block, or some column tile, has none.
+  /// columns; std::nullopt if some block, or some column tile, has none.
   std::optional<int64_t> countTiles(int64_t rows, int64_t rowTile, int64_t columns,
                                     int64_t columnTile) const;
 };

@@ -8,7 +8,7 @@
 namespace mlir::st {
 
 /// For the sum of exp(x - max(x)) of a softmax, returns the index of that maximum in `maxima`.
-/// Returns nothing for other sums.
+/// Returns std::nullopt for other sums.
 std::optional<size_t> findMaximum(stablehlo::ReduceOp sum, ArrayRef<stablehlo::ReduceOp> maxima);
 
 /// Dependence of a value of tiles on a softmax: it is e = exp(x - max(x)) times a factor that

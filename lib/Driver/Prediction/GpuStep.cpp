@@ -125,9 +125,9 @@ double Player::timeOfExchange(const Members &members, const TimedCommand &comman
     ++inNode[nodeOf(member)];
     devices.insert(states[member].device);
   }
-  const double whole = command.bytes * static_cast<double>(members.size());
+  const double allBytes = command.bytes * static_cast<double>(members.size());
   if (devices.size() == 1)
-    return costs.memoryPass(2 * whole, 0).total();
+    return costs.memoryPass(2 * allBytes, 0).total();
   ::st::GroupPlacement group;
   group.ranks = static_cast<int>(members.size());
   group.perNode = 1;
@@ -140,7 +140,7 @@ double Player::timeOfExchange(const Members &members, const TimedCommand &comman
                      ? static_cast<int>(std::max<int64_t>(
                            1, std::abs(states[members[1]].device - states[members[0]].device)))
                      : 1;
-  return costs.collective(command.isSame ? "all_gather" : "all_to_all", whole, group).device;
+  return costs.collective(command.isSame ? "all_gather" : "all_to_all", allBytes, group).device;
 }
 
 /// Returns true if all members have arrived; the last one releases the others.

@@ -61,7 +61,7 @@ TEST(TimeOrder, ArrivalsComeBeforeWhatGoesOn) {
   EXPECT_EQ(result.ranks[1].taskEnd[0], kLaunch + kArrival + kCopy / 4 + kCopy + kDteLatency);
 }
 
-TEST(TimeOrder, WhatGoesOnComesBeforeTasksThatBegin) {
+TEST(TimeOrder, RunningTasksComeBeforeTasksThatBegin) {
   // Rank 0 begins its second task at the instant at which rank 1, which idles, begins to copy.
   constexpr int64_t kBegin = 2 * kLaunch + kCopy + kDteLatency;
   TimingResult result =

@@ -240,10 +240,10 @@ TEST(SimulatedSearch, TakesWhatWasSimulated) {
     for (size_t i : result->simulated) {
       const Candidate &candidate = result->candidates[i];
       EXPECT_NE(candidate.layout.tensor, refused);
-      const CompiledStep &whole = blocks.known.at(printLayout(candidate.layout));
-      EXPECT_EQ(candidate.ms, static_cast<double>(whole.picoseconds) * 1e-9);
+      const CompiledStep &step = blocks.known.at(printLayout(candidate.layout));
+      EXPECT_EQ(candidate.ms, static_cast<double>(step.picoseconds) * 1e-9);
       EXPECT_EQ(candidate.bytes, static_cast<double>(99 + candidate.layout.stages));
-      least = std::min(least, whole.picoseconds);
+      least = std::min(least, step.picoseconds);
     }
     EXPECT_EQ(best.ms, static_cast<double>(least) * 1e-9);
     auto step = estimateStep(inputs, best.layout);

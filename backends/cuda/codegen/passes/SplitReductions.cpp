@@ -482,18 +482,18 @@ FailureOr<SmallVector<KernelOp>> SplitReductionsPass::split(KernelOp kernel,
     return failure();
   OpBuilder builder(kernel);
   auto values = llvm::map_to_vector(reductions, [](hlo::ReduceOp op) { return op.getResult(0); });
-  KernelOp whole = makePart(builder, kernel, "reduce", SmallVector<Value>(values), {});
-  FailureOr<PartialKernel> partial = PartialKernel::analyze(whole);
+  KernelOp unsplit = makePart(builder, kernel, "reduce", SmallVector<Value>(values), {});
+  FailureOr<PartialKernel> partial = PartialKernel::analyze(unsplit);
   if (failed(partial))
     return failure();
   if (!partial->choose(multiprocessors, always)) {
-    whole.erase();
+    unsplit.erase();
     return SmallVector<KernelOp>();
   }
   KernelOp parts = partial->build(builder);
   auto partDims = llvm::map_to_vector(llvm::seq<unsigned>(0, reductions.size()),
                                       [&](unsigned i) { return partial->getPartDims(i); });
-  whole.erase();
+  unsplit.erase();
   ++numSplit;
 
   SmallVector<KernelOp> left;

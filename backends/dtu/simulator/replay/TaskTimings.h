@@ -45,7 +45,7 @@ struct OuterMessage {
 /// A task, as all ranks of a device group run it.
 struct GroupTask {
   std::vector<RankSet> rankSets;
-  /// Of each rank of the group: messages with other groups, and all its messages.
+  /// For each rank of the group: its messages with other groups, and all its messages.
   std::vector<std::vector<OuterMessage>> sends, receives;
   std::vector<TaskMessages> said;
 };
@@ -112,7 +112,7 @@ private:
   MessageScripts scripts;
   std::map<std::string, std::shared_ptr<const TaskTiming>> measured;
   ChipMemory memory;
-  /// Of runs of the same ranks, and with the same number of ranks in a segment.
+  /// For runs of the same ranks, with the same number of ranks in a segment.
   std::map<std::pair<std::vector<size_t>, size_t>, ChipMemory> together;
   std::vector<std::pair<size_t, std::vector<size_t>>>
       earlier; ///< sets, each with its group's first rank

@@ -490,8 +490,8 @@ ArgumentOutcome CompiledRunBuilder::outcomeOf(const GivenArgument &given) {
   const CompileRule rule = findCompileRule(*given.argument);
   ArgumentOutcome outcome{ArgumentOutcome::Honoured, name.str(), given.isNone ? "None" : given.text,
                           rule.text.str(), given.line};
-  auto become = [&](ArgumentOutcome::Fate fate, std::string text) {
-    outcome.fate = fate;
+  auto become = [&](ArgumentOutcome::Status status, std::string text) {
+    outcome.status = status;
     outcome.text = std::move(text);
     return outcome;
   };
@@ -503,7 +503,7 @@ ArgumentOutcome CompiledRunBuilder::outcomeOf(const GivenArgument &given) {
     return become(ArgumentOutcome::NoEffect,
                   "belongs to " + std::string(isBert() ? "GPT" : "BERT"));
   if (rule.kind == CompileRule::NoEffect)
-    outcome.fate = ArgumentOutcome::NoEffect;
+    outcome.status = ArgumentOutcome::NoEffect;
   if (rule.kind == CompileRule::Only)
     return isAccepted(rule.accepted, outcome.value)
                ? become(ArgumentOutcome::NoEffect, "other values are refused: " + rule.text.str())
@@ -557,7 +557,7 @@ absl::StatusOr<CompiledRun> mlir::st::compileMegatronRun(const MegatronLog &log,
 
 absl::Status CompiledRun::refusal(StringRef path) const {
   const auto isRefused = [](const ArgumentOutcome &outcome) {
-    return outcome.fate == ArgumentOutcome::Refused;
+    return outcome.status == ArgumentOutcome::Refused;
   };
   const auto first = llvm::find_if(outcomes, isRefused);
   if (first == outcomes.end())
