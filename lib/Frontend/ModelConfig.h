@@ -64,7 +64,8 @@ enum class Task {
 
 enum class Activation { Gelu, GeluTanh, QuickGelu, Relu, ReluSquared, Silu, Tanh };
 
-/// How a causal language model learns the order of its tokens, if its family has several ways.
+/// The way in which a causal language model learns the order of its tokens, if its family has
+/// several.
 enum class PositionKind { Learned, Rotary, None };
 
 /// The kind of the labels of images or texts, which determines the loss: the number of one class, a

@@ -46,7 +46,7 @@ StringRef stringify(RunOffload offload);
 /// The tokens over which a mixture of experts is balanced.
 enum class RunBalance { None, MicroBatch, Sequence };
 
-/// A mixture of experts in place of MLPs, as in Megatron-LM.
+/// A mixture of experts instead of MLPs, as in Megatron-LM.
 struct RunExperts {
   /// The number of experts of a layer; zero if there are none.
   int64_t count = 0;
@@ -169,7 +169,7 @@ struct TrainingRun {
   int64_t expertParallel = 1;
   bool sequenceParallel = false;
 
-  // How the step runs.
+  // The execution of the step.
   RunRecomputation recomputation = RunRecomputation::None;
   /// For full recomputation: layers between two saved inputs. With `recomputeBlocks`, instead, the
   /// layers per stage that are recomputed one by one; the others are saved.

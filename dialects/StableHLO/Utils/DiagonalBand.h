@@ -67,7 +67,7 @@ struct DiagonalBand {
 };
 
 /// The minimum and the maximum of each argument of a kernel's body that is a device's coordinate;
-/// nullopt for the others. Missing ones are unknown.
+/// std::nullopt for the others. Missing ones are unknown.
 using ArgumentRanges = ArrayRef<std::optional<std::pair<int64_t, int64_t>>>;
 
 /// Bands of the values of a kernel's body, for two groups of its space.

@@ -21,7 +21,7 @@ using ArgumentMap = llvm::MapVector<StringRef, GivenArgument>;
 struct MegatronLog {
   std::string path;
   /// The file name of the training script, and the number of processes that the launcher starts;
-  /// nullopt if no command line gives it.
+  /// std::nullopt if no command line gives it.
   std::string script;
   std::optional<int64_t> processes;
   /// First lines of the command line and of the last dump; 0 if there is none.

@@ -468,9 +468,9 @@ std::string Composer::noteSizes() const {
 StepEstimate Composer::compose(bool keepRuns) {
   timeBlocks();
   const PipelineCosts costs = timePipeline();
-  std::vector<GroupTimes> groups = inputs.memo && !keepRuns
-                                       ? inputs.memo->pipelines.play(layout, costs, inputs.order)
-                                       : playPipeline(layout, costs, inputs.order, keepRuns);
+  std::vector<GroupTimes> groups =
+      inputs.memo && !keepRuns ? inputs.memo->pipelines.simulate(layout, costs, inputs.order)
+                               : simulatePipeline(layout, costs, inputs.order, keepRuns);
 
   StepEstimate step;
   const MemoryModel memory({model, cluster, profile, layout, split, work, kept,

@@ -30,7 +30,7 @@ static SimulatedPipeline makePipeline(const Layout &layout, SimulatedStageTimes 
 }
 
 static double end(const Layout &layout, const SimulatedPipeline &pipeline) {
-  const auto groups = playSimulated(layout, pipeline, mlir::st::makePipelineOrder(), true);
+  const auto groups = timeSimulatedPipeline(layout, pipeline, mlir::st::makePipelineOrder(), true);
   EXPECT_TRUE(groups.ok()) << groups.status();
   double last = 0;
   for (const SimulatedGroupTimes &group : groups.value_or(std::vector<SimulatedGroupTimes>()))
@@ -67,7 +67,7 @@ TEST(SimulatedPipeline, Sends) {
 TEST(SimulatedPipeline, Needs) {
   const Layout layout = pipelineLayout(2, 1);
   const SimulatedPipeline pipeline = makePipeline(layout, {10, 20, 0, {1, 10}, {8, 20, 2}});
-  const auto groups = playSimulated(layout, pipeline, mlir::st::makePipelineOrder(), true);
+  const auto groups = timeSimulatedPipeline(layout, pipeline, mlir::st::makePipelineOrder(), true);
   ASSERT_TRUE(groups.ok()) << groups.status();
   // The last stage's forward task receives its message 9 after it begins to wait. Its backward task
   // ends at 39.

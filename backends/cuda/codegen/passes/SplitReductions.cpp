@@ -139,8 +139,8 @@ static Value makeReduction(OpBuilder &builder, hlo::ReduceOp like, Value input,
   return op.getResult(0);
 }
 
-/// Returns the reductions that depend on no other reduction, or nullopt if one of them cannot be
-/// split.
+/// Returns the reductions that depend on no other reduction, or std::nullopt if one of them cannot
+/// be split.
 static SmallVector<hlo::ReduceOp> findFirstReductions(Block &body) {
   SmallVector<hlo::ReduceOp> found;
   DenseSet<Value> behind;

@@ -65,7 +65,7 @@ std::optional<Product> matchProduct(stablehlo::DotGeneralOp dot);
 std::optional<Product> matchProductKernel(st::KernelOp kernel);
 
 /// Returns the operand that `sums` sums along the contracted dimension, if cuBLASLt can compute it
-/// with the product. They are in one kernel, or in several whose arguments `origin` resolves.
+/// with the product. They are in one kernel, or in several whose arguments `definition` resolves.
 std::optional<Operand> matchOperandSums(const Product &product, Value sums,
                                         llvm::function_ref<Value(Value)> definition);
 
