@@ -463,7 +463,7 @@ TEST(PeriodicLoops, LayersOfRanksThatExchangeAreReplayed) {
   EXPECT_LT(replayed, 0.7 * executed);
 }
 
-TEST(PeriodicLoops, AProgramGoesOnWhereAnotherEnds) {
+TEST(PeriodicLoops, AProgramContinuesWhereAnotherEnds) {
   // Few trips are alike. After each layer the queue copies alone, while the core has ended or waits
   // for the next one.
   auto layers = [](int64_t count) {

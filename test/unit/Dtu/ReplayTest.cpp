@@ -383,7 +383,7 @@ TEST(Replay, APipelineWaitsForItsMessages) {
   }
 }
 
-TEST(Replay, AGroupGoesOnTogether) {
+TEST(Replay, AGroupContinuesTogether) {
   // Three ranks send over one cable: the replay waits for the last message before it releases any
   // receiver, which takes no longer in total.
   Machine machine{makeSimulator(groupsOf(2, 3)), {}};

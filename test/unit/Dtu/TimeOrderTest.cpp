@@ -41,7 +41,7 @@ Program copyProgram(const std::string &before) {
                    "stream dte first=0 count=1 {\n", before, kCopyText, "}\n}\n"));
 }
 
-TEST(TimeOrder, ArrivalsComeBeforeWhatGoesOn) {
+TEST(TimeOrder, ArrivalsComeBeforeRunningTasks) {
   // 16384 bytes leave rank 0 after 2 us and arrive 0.8 us later, when rank 1 begins to receive and
   // its queue to copy.
   constexpr int64_t kArrival = 2800000;

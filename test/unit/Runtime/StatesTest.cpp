@@ -146,7 +146,7 @@ TEST(NormalInitTest, IsBoxMuller) {
   }
 }
 
-TEST(NormalInitTest, PiecesEqualTheWhole) {
+TEST(NormalInitTest, PiecesEqualTheFullTensor) {
   std::vector<float> full(1000), pieces(1000);
   const uint64_t first = (uint64_t{1} << 32) - 300;
   fillNormal({9, 9}, first, 1, full.data(), 1000);
