@@ -68,7 +68,7 @@ void TaskGroups::group() {
     connect(op, users);
 }
 
-/// Bytes of a value; in 16 bits if the program also has it in 16 bits, a framework's only copy.
+/// Bytes of a value. If the program also has it in 16 bits, a framework holds only that copy.
 double TaskGroups::bytesOf(Value value) const {
   int64_t width = widthOf(value.getType());
   for (Operation *user : value.getUsers())

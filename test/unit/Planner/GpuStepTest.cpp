@@ -142,12 +142,12 @@ TEST_F(GpuStepTest, ExchangesWaitForTheLastMember) {
   EXPECT_DOUBLE_EQ(total(), 7 + (100 + 10 * 2) + (200 + 10 * 2));
 }
 
-TEST_F(GpuStepTest, MessagesArriveAfterTheirWay) {
+TEST_F(GpuStepTest, MessagesArriveAfterTheirTransferTime) {
   auto message = [](auto &message, int64_t peer) {
     message.set_bytes(5);
     message.set_peer(peer);
   };
-  // A copy at either end, 2 x 5 bytes, and the way between nodes.
+  // A copy at either end, 2 x 5 bytes, and the transfer between nodes.
   addGroup({0}, 2,
            [&](proto::CudaProgram &code) { message(*code.add_commands()->mutable_send(), 1); });
   addGroup({8}, 2,

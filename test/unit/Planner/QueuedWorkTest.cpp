@@ -21,7 +21,7 @@ double simulate(const std::vector<OpTime> &ops) {
   return device;
 }
 
-TEST(QueuedWorkTest, SpanIsThatOfOpsPlayedOneByOne) {
+TEST(QueuedWorkTest, SpanIsThatOfOpsSimulatedOneByOne) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> time(0, 10);
   for (int turn = 0; turn < 200; ++turn) {
