@@ -45,7 +45,7 @@ def run_measured(command, **options):
 
 
 def processor_seconds():
-    """Of all programs that have ended."""
+    """The sum over all programs that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 

@@ -32,7 +32,7 @@ struct ExecutableSource {
 LogicalResult fillExecutable(ModuleOp module, const ExecutableSource &source,
                              ::st::proto::Executable &executable);
 
-/// The element type in binaries; nothing for an unsupported type.
+/// The element type in binaries; std::nullopt for an unsupported type.
 std::optional<::st::proto::ElementType> getBinaryType(Type element);
 
 /// The bytes of an Executable; equal Executables give equal bytes.

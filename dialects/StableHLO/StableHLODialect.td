@@ -21,7 +21,7 @@ def StableHLO_Dialect : Dialect {
     void registerAttributes();
     void addDialectInterfaces();
 
-    /// Ops and types of StableHLO that have no place here are refused by name,
+    /// Unsupported ops and types of StableHLO are refused by name,
     /// with the reason.
     ::std::optional<ParseOpHook> getParseOperationHook(::llvm::StringRef name) const override;
     ::mlir::Type parseType(::mlir::DialectAsmParser &parser) const override;

@@ -26,7 +26,7 @@ void ConstantOp::build(OpBuilder &builder, OperationState &state, Attribute valu
 }
 
 void ConvertOp::build(OpBuilder &builder, OperationState &state, Value operand, Type elementType) {
-  // Also takes the whole result type, as the generated builder does.
+  // Also accepts the full result type, as the generated builder does.
   Type type = isa<ShapedType>(elementType)
                   ? elementType
                   : cast<RankedTensorType>(operand.getType()).clone(elementType);

@@ -48,7 +48,8 @@ enum class SectionId : unsigned {
   Properties
 };
 
-/// Reads the tables. Returns nothing, with a fault, if they are damaged or of another version.
+/// Reads the tables. Reports a fault and returns std::nullopt if they are damaged or of another
+/// version.
 std::optional<Container> readContainer(ArrayRef<uint8_t> bytes, FaultSink &faults);
 
 } // namespace mlir::vhlo

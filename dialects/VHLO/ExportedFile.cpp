@@ -6,7 +6,7 @@
 
 using namespace mlir;
 
-/// The number at `offset`, or nothing if the file is too short.
+/// The number at `offset`, or std::nullopt if the file is too short.
 template <class Number> static std::optional<uint64_t> readAt(StringRef file, uint64_t offset) {
   if (offset > file.size() || file.size() - offset < sizeof(Number))
     return std::nullopt;

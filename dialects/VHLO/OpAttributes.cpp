@@ -58,7 +58,7 @@ static bool isDefault(StringRef name, Attribute value) {
     return text.empty();
   if (auto dictionary = dyn_cast<DictionaryAttr>(value))
     return dictionary.empty();
-  // Of custom calls, the original interface.
+  // An omitted `api_version` of a custom call is 1, the original interface.
   if (auto number = dyn_cast<IntegerAttr>(value))
     return number.getValue() == (name == "api_version" ? 1 : 0);
   // Strides and dilations of one, padding of none, nothing reversed.

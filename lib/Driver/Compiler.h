@@ -40,7 +40,7 @@ struct CompileRequest {
   /// A ramp-up of the global batch (see BatchRamp), for which the binary has a training program per
   /// size; empty: none.
   std::string rampup;
-  /// Not null: compiles another program of the model that was compiled to this layout.
+  /// If not null, compiles another program of the model that was compiled to this layout.
   const TrainedLayout *trained = nullptr;
   /// With `trained`: a training step of this number of micro-batches; 0: the evaluation.
   int64_t microBatches = 0;

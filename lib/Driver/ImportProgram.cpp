@@ -64,8 +64,8 @@ static void printRow(const std::string &place, const Port &port) {
                << port.name << (port.of.empty() ? "" : " of ") << port.of << '\n';
 }
 
-/// Prints one row per port; of a long run of one role only the ends, since a large model has
-/// thousands.
+/// Prints one row per port. Prints only the ends of a long run of one role, because a large model
+/// has thousands.
 static void printPorts(StringRef kind, ArrayRef<Port> ports) {
   constexpr size_t shown = 2, longRun = 8;
   auto place = [&](size_t i) { return (kind + Twine(i)).str(); };

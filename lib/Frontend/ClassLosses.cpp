@@ -16,7 +16,7 @@ Value ModelBuilder::classLoss(Value logits) {
   case Problem::MultiLabel:
     return binaryCrossEntropy(logits, batchArgument("labels", shape));
   case Problem::Regression:
-    // One number a row is not an array of one.
+    // With one label the numbers are [B], not [B, 1].
     if (config.labelCount == 1)
       shape.pop_back();
     return squaredError(emit.reshape(logits, shape), batchArgument("labels", shape));

@@ -137,7 +137,7 @@ constexpr KnownKey gpt2Keys[] = {{"activation_function"},
                                  {"scale_attn_by_inverse_layer_idx"},
                                  {"scale_attn_weights"},
                                  {"vocab_size"},
-                                 // Never read, or read by heads that no supported task has.
+                                 // Unused, or used only by heads that no supported task has.
                                  {"n_ctx", KeyType::Number},
                                  {"predict_special_tokens", KeyType::Flag},
                                  {"summary_activation", KeyType::String},
@@ -230,7 +230,7 @@ constexpr KnownKey layerWindowKeys[] = {
 
 constexpr KnownKey qwen2Keys[] = {{"head_dim"},
                                   {"rms_norm_eps"},
-                                  // Of multimodal configurations.
+                                  // Used by multimodal configurations.
                                   {"use_mrope", KeyType::Flag}};
 
 constexpr KnownKey qwen3Keys[] = {{"attention_bias"}, {"head_dim"}, {"rms_norm_eps"}};
@@ -261,7 +261,7 @@ constexpr KnownKey megatronGptKeys[] = {{"apply_query_key_layer_scaling"},
                                         {"num_layers"},
                                         {"vocab_size"}};
 
-// Of Megatron-LM's models with parts of Llama's and Mixtral's blocks.
+// Keys of Megatron-LM's models with parts of Llama's and Mixtral's blocks.
 constexpr KnownKey megatronBlockKeys[] = {{"add_bias_linear"},
                                           {"add_qkv_bias"},
                                           {"apply_layernorm_1p"},
@@ -326,7 +326,7 @@ constexpr KnownKey bartKeys[] = {{"activation_dropout"},
                                  {"max_position_embeddings"},
                                  {"scale_embedding"},
                                  {"vocab_size"},
-                                 // Of older files, rejected by value.
+                                 // Keys of older files, rejected by value.
                                  {"add_bias_logits"},
                                  {"add_final_layer_norm"},
                                  {"extra_pos_embeddings"},

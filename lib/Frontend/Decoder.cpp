@@ -28,7 +28,8 @@ private:
   struct Shared {
     ScoreBias mask;
     ScoreBias windowMask; ///< the same for layers that attend to a window; null if no layer does
-    /// Of the angles of each position, [S, r / 2], or [B, S, r / 2]; null without rotation.
+    /// The cosines and sines of each position's angles, [S, r / 2] or [B, S, r / 2]; null without
+    /// rotation.
     Value cosines, sines;
   };
   Shared sharedValues();

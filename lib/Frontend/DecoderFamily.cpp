@@ -75,7 +75,7 @@ static DecoderFamily qwen3() {
   return family;
 }
 
-/// Mixtral (Jiang et al., 2024): Llama's blocks with a mixture of experts in place of each MLP.
+/// Mixtral (Jiang et al., 2024): Llama's blocks with a mixture of experts instead of each MLP.
 static DecoderFamily mixtral() {
   DecoderFamily family = llama(ModelType::Mixtral);
   family.router = "block_sparse_moe.gate";

@@ -14,7 +14,7 @@ enum class Norm {
   RmsPlusOne,   ///< the same, but the weight is stored minus one and starts at zero
 };
 
-/// How one or three products compute queries, keys and values.
+/// The way in which one or three products compute queries, keys and values.
 enum class Projections {
   Separate, ///< three products
   Joined,   ///< one product; all queries come first, then all keys, then all values

@@ -38,7 +38,8 @@ struct Routing {
 /// The slots of a layer's buffer.
 struct Slots {
   int64_t blocks = 0, blockSize = 0;
-  /// Of each choice: [B, S, choices]. A slot that does not exist means that the token is dropped.
+  /// The slot of each choice, [B, S, choices]. A slot that does not exist means that the token is
+  /// dropped.
   Value slots;
   Value weights; ///< [B, S, choices]
   /// The expert of each block, [B, blocks]; null if block i belongs to expert i.
@@ -386,7 +387,7 @@ Value st::buildBalanceLoss(ModelBuilder &model, const RouterSums &sums) {
   Value chosen = emit.scale(sums.chosen, 1.0 / rows);
   Value probabilities = emit.scale(sums.probabilities, 1.0 / rows);
   Value products = emit.mul(chosen, probabilities);
-  // Of each sequence, or of the batch.
+  // Sums over the experts, and over the sequences if each has its own sums.
   const bool ofSequences = emit.typeOf(products).getRank() == 2;
   const SmallVector<int64_t> dims =
       ofSequences ? SmallVector<int64_t>{0, 1} : SmallVector<int64_t>{0};

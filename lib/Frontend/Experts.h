@@ -7,9 +7,9 @@
 
 namespace mlir::st {
 
-/// The names of a layer's parameters, without ".weight". Those of the experts have a `*` in place
-/// of the expert's number. `gate` is empty if the inner layers have no gate, or (`joinsGate`) if
-/// the first half of the product `up` is the gate.
+/// The names of a layer's parameters, without ".weight". Those of the experts have a `*` instead of
+/// the expert's number. `gate` is empty if the inner layers have no gate, or (`joinsGate`) if the
+/// first half of the product `up` is the gate.
 struct ExpertNames {
   std::string router, gate, up, down;
   bool joinsGate = false;
@@ -39,8 +39,8 @@ struct RouterSums {
 Value buildExperts(ModelBuilder &model, Value x, const ExpertNames &names, RouterSums &sums);
 
 /// experts * sum over experts of (part of the tokens that chose it) * (its mean probability): Fedus
-/// et al., "Switch Transformers", 2021, (4). The mean of it if the sums are of sequences:
-/// DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, 2.1.2.
+/// et al., "Switch Transformers", 2021, (4). If the sums are per sequence, the mean over the
+/// sequences: DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, 2.1.2.
 Value buildBalanceLoss(ModelBuilder &model, const RouterSums &sums);
 
 /// The mean over tokens and layers of log(sum over experts of exp(logit))^2, as in transformers'

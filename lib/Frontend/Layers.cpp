@@ -151,7 +151,7 @@ Value ModelBuilder::activation(Value x, Activation kind) {
   case Activation::QuickGelu:
     return emit.mul(x, emit.logistic(emit.scale(x, 1.702)));
   case Activation::Relu: {
-    // Not a maximum: the gradient at zero is zero, not one half.
+    // A maximum has the gradient one half at zero; that of ReLU is zero there.
     Value zeros = emit.zerosLike(x);
     return emit.select(emit.compare(ComparisonDirection::GT, x, zeros), x, zeros);
   }

@@ -64,7 +64,8 @@ enum class Task {
 
 enum class Activation { Gelu, GeluTanh, QuickGelu, Relu, ReluSquared, Silu, Tanh };
 
-/// How a causal language model learns the order of its tokens, if its family has several ways.
+/// The way in which a causal language model learns the order of its tokens, if its family has
+/// several.
 enum class PositionKind { Learned, Rotary, None };
 
 /// The kind of the labels of images or texts, which determines the loss: the number of one class, a
@@ -115,7 +116,7 @@ struct ExpertsConfig {
   std::optional<int64_t> balanceGroup;
   /// Each expert takes at most this many times its even share of a sequence; all tokens if unset.
   std::optional<double> capacityFactor;
-  /// Whether each layer has experts. Layers beyond are like the last one.
+  /// True for each layer with experts. Layers beyond the last element are like the last one.
   std::vector<bool> layers;
 };
 
@@ -230,7 +231,7 @@ struct ModelConfig {
   RotaryPositions rotary;
   /// The number of positions that a token attends to, its own included; all before it if unset.
   std::optional<int64_t> slidingWindow;
-  /// Whether each layer attends to the window; all do if empty.
+  /// True for each layer that attends to the window; all do if empty.
   std::vector<bool> windowLayers;
   /// True if both branches of a block read the same input.
   bool hasParallelBranches = false;

@@ -46,13 +46,13 @@ StringRef stringify(RunOffload offload);
 /// The tokens over which a mixture of experts is balanced.
 enum class RunBalance { None, MicroBatch, Sequence };
 
-/// A mixture of experts in place of MLPs, as in Megatron-LM.
+/// A mixture of experts instead of MLPs, as in Megatron-LM.
 struct RunExperts {
-  /// Of a layer; zero if there are no experts.
+  /// The number of experts of a layer; zero if there are none.
   int64_t count = 0;
   int64_t perToken = 2;
   int64_t ffnHidden = 0;
-  /// Of the expert for all tokens; zero if there is none.
+  /// The hidden size of the expert for all tokens; zero if there is none.
   int64_t sharedFfnHidden = 0;
   /// Layers 0, n, 2n, ... have experts.
   int64_t layerStep = 1;
@@ -65,8 +65,8 @@ struct RunExperts {
 };
 
 /// The treatment of a given key. A rejected key is an error, so a run that was read has none.
-struct KeyFate {
-  enum Fate { Honoured, NoEffect } fate;
+struct KeyStatus {
+  enum Status { Honoured, NoEffect } status;
   std::string key;
   /// Why the key has no effect on the plan, or how it was interpreted; empty if the value was taken
   /// literally.
@@ -169,7 +169,7 @@ struct TrainingRun {
   int64_t expertParallel = 1;
   bool sequenceParallel = false;
 
-  // How the step runs.
+  // The execution of the step.
   RunRecomputation recomputation = RunRecomputation::None;
   /// For full recomputation: layers between two saved inputs. With `recomputeBlocks`, instead, the
   /// layers per stage that are recomputed one by one; the others are saved.
@@ -214,7 +214,7 @@ struct TrainingRun {
   std::optional<RunMeasurements> measured;
 
   /// Every key of the files, in order.
-  std::vector<KeyFate> fates;
+  std::vector<KeyStatus> keys;
 };
 
 /// The next multiple of `multiple * tensorParallel`, to which Megatron pads a vocabulary. Zero

@@ -12,7 +12,7 @@ namespace sh = mlir::stablehlo;
 /// More devices are damage.
 static constexpr int64_t kMaxDevices = 1 << 20;
 
-/// The numbers of an iota of shape `dims`, transposed; nothing where those do not fit.
+/// The numbers of an iota of shape `dims`, transposed; std::nullopt if those do not fit.
 static std::optional<SmallVector<int64_t>> transposedIota(ArrayRef<int64_t> dims,
                                                           ArrayRef<int32_t> permutation) {
   int64_t count = 1;

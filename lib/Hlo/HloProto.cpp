@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace mlir::st;
 namespace hlo = ::st::hlo;
 
-/// The error of a text that is no proto.
+/// Keeps the first error of a text that is not a proto.
 namespace {
 class FirstError : public google::protobuf::io::ErrorCollector {
 public:

@@ -245,7 +245,7 @@ LogicalResult HloAttributeReader::readSlices() {
   });
 }
 
-/// `1_2x0_0_1`: low, high and interior padding of each dimension; of a scalar nothing.
+/// `1_2x0_0_1`: low, high and interior padding of each dimension; empty for a scalar.
 LogicalResult HloAttributeReader::readPadding() {
   hlo::PaddingConfig &padding = *at.mutable_padding_config();
   if (cursor.peek() == ',' || cursor.peek() == '}')
@@ -264,7 +264,7 @@ LogicalResult HloAttributeReader::readPadding() {
   return success();
 }
 
-/// One number a dimension, `3x3`, or two of a padding, `0_1x0_1`.
+/// One number per dimension, `3x3`, or two for a padding, `0_1x0_1`.
 LogicalResult HloAttributeReader::readWindowPart(StringRef name) {
   hlo::Window &window = *at.mutable_window();
   int i = 0;

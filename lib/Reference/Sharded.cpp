@@ -93,7 +93,7 @@ static Tensor sliceWithPadding(const Tensor &unsharded, const Shape &starts, con
   return piece;
 }
 
-/// cutAtUnsplitParts of a tensor of this shape over the axes that the grid has.
+/// Applies cutAtUnsplitParts to a tensor of this shape, over the axes that the grid has.
 static std::optional<FineSharding> refine(ShardingAttr sharding, ArrayRef<int64_t> shape,
                                           const RankGrid &grid) {
   return cutAtUnsplitParts(sharding, shape, [&](StringRef axis) -> int64_t {

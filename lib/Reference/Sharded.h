@@ -22,8 +22,8 @@ LogicalResult shard(const Tensor &global, ShardingAttr sharding, const RankGrid 
 LogicalResult unshard(const RankValues &pieces, ShardingAttr sharding, const RankGrid &grid,
                       Operation *op, const Twine &what, Tensor &global, Type globalType = {});
 
-/// Whether the shards of a state have zeros as padding, which the next step relies on; `global` is
-/// their tensor.
+/// Checks that the padding of a state's shards is zero, on which the next step relies. `global` is
+/// the tensor of the shards. Fails with a diagnostic.
 LogicalResult checkStatePadding(const RankValues &pieces, ShardingAttr sharding,
                                 const RankGrid &grid, Operation *op, const Twine &what,
                                 const Tensor &global);

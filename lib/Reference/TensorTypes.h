@@ -21,7 +21,7 @@ std::optional<ElementType> getTensorElementType(Type type);
 /// Returns true if `tensor` is a value of this MLIR type.
 bool isOfType(const Tensor &tensor, Type type);
 
-/// Such as "F32[2,3]", for messages.
+/// Text such as "F32[2,3]", for messages.
 std::string toString(const Tensor &tensor);
 std::string toString(ElementType type, ArrayRef<int64_t> shape);
 

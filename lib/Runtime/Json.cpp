@@ -127,8 +127,8 @@ private:
     const size_t begin = position;
     accept("-");
     const bool leadingZero = text.substr(position, 1) == "0";
-    const size_t whole = position;
-    bool good = digits() && !(leadingZero && position > whole + 1);
+    const size_t integerBegin = position;
+    bool good = digits() && !(leadingZero && position > integerBegin + 1);
     if (good && accept("."))
       good = digits();
     if (good && accept("eE")) {

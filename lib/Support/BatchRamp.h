@@ -33,7 +33,7 @@ struct BatchRamp {
   int64_t unit() const;
 
   /// The steps of a run over `trainSamples` rows. The last step may exceed them during the ramp-up;
-  /// after it, a last batch that is not whole is left out.
+  /// after it, an incomplete last batch is omitted.
   int64_t countSteps(int64_t trainSamples) const;
 
   /// The name of the program for a size among the others of an executable.

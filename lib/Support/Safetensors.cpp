@@ -123,14 +123,14 @@ SafetensorsWriter::create(const std::string &path, absl::Span<const SafetensorsS
   std::string length;
   for (size_t i = 0; i < kLengthBytes; ++i)
     length += static_cast<char>(header->size() >> (8 * i) & 0xFF);
-  std::string whole = absl::StrCat(length, *header);
-  if (absl::Status status = (*file)->write(whole); !status.ok())
+  std::string prefix = absl::StrCat(length, *header);
+  if (absl::Status status = (*file)->write(prefix); !status.ok())
     return status;
   uint64_t total = 0;
   for (const SafetensorsSpec &spec : specs)
     total += *byteSize(spec.type, spec.shape);
   return std::unique_ptr<SafetensorsWriter>(
-      new SafetensorsWriter(path, std::move(whole), std::move(*file), total));
+      new SafetensorsWriter(path, std::move(prefix), std::move(*file), total));
 }
 
 absl::Status SafetensorsWriter::append(absl::Span<const uint8_t> data) {

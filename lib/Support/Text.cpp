@@ -20,7 +20,7 @@ size_t sequenceLength(absl::string_view text) {
   return code == 0xFFFD && length == 1 ? 0 : length;
 }
 
-// Four hexadecimal digits at `position`, or nothing.
+// Reads four hexadecimal digits at `position`; returns false if there are none.
 bool parseHex4(absl::string_view text, size_t &position, char32_t &code) {
   code = 0;
   for (int i = 0; i < 4; ++i, ++position) {

@@ -23,7 +23,7 @@ void appendUtf8(char32_t code, std::string &out);
 std::string quoteJson(absl::string_view text);
 
 /// Parses the JSON string whose opening quote is at `position` and moves past its closing quote.
-/// Returns an error message, with `position` at the error, or nothing.
+/// Returns an error message, with `position` at the error; empty without an error.
 absl::string_view parseJsonString(absl::string_view text, size_t &position, std::string &out);
 
 /// Quotes a name from an untrusted file for a one-line message.

@@ -26,7 +26,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// How a value depends on the maximum m.
+/// The dependence of a value on the maximum m.
 enum class Form {
   Shift,   ///< m itself
   Shifted, ///< x - m

@@ -35,8 +35,8 @@ static Value simplify(OpBuilder &builder, Operation *op) {
       return created(ReduceScatterOp::create(builder, sum.getLoc(), slice.getType(),
                                              sum.getInputs().front(), sum.getKind(), slice.getDim(),
                                              slice.getAxes(), slice.getMesh()));
-    if (auto whole = onlyBefore<AllGatherOp>(op); whole && isAlongSame(whole, slice))
-      return whole.getInputs().front();
+    if (auto gathered = onlyBefore<AllGatherOp>(op); gathered && isAlongSame(gathered, slice))
+      return gathered.getInputs().front();
     return nullptr;
   }
   auto gather = dyn_cast<AllGatherOp>(op);

@@ -62,7 +62,8 @@ struct Place {
 };
 } // namespace
 
-/// Nothing for an update at a computed position, or one that is smaller in several dimensions.
+/// Returns std::nullopt for an update at a computed position, or one that is smaller in several
+/// dimensions.
 static std::optional<Place> findPlace(stablehlo::DynamicUpdateSliceOp op) {
   ArrayRef<int64_t> shape = Emitter::shapeOf(op.getOperand()),
                     part = Emitter::shapeOf(op.getUpdate());

@@ -80,12 +80,12 @@ static LogicalResult convertSignature(func::FuncOp function, StringRef name,
 // sdy
 //===----------------------------------------------------------------------===//
 
-/// Creates the mesh that all sdy meshes are; several must have the same axes.
+/// Creates the module's mesh from the sdy meshes, which must all have the same axes.
 static LogicalResult importMesh(ModuleOp module, sdy::MeshAttr &mesh) {
   std::optional<Location> first;
   for (auto op : llvm::make_early_inc_range(module.getOps<sdy::MeshOp>())) {
     sdy::MeshAttr own = op.getMesh();
-    // JAX prints one without axes for replicated tensors.
+    // JAX prints a mesh without axes for replicated tensors.
     if (mesh && own.getAxes().empty()) {
       op.erase();
       continue;
@@ -174,8 +174,7 @@ static LogicalResult importSdyOp(Operation *op) {
   }
   if (!isa<sdy::ShardingConstraintOp, sdy::ReshardOp>(op))
     return success();
-  // A scalar cannot be split, such as a loop's counter or the operands of a sort's
-  // comparator.
+  // A scalar, such as a loop's counter or an operand of a sort's comparator, cannot be split.
   if (rankOf(op->getResult(0).getType()) == 0) {
     op->replaceAllUsesWith(op->getOperands());
     op->erase();
@@ -253,7 +252,7 @@ private:
   /// Properties of the mesh that follow from device groups of collectives.
   SmallVector<GspmdSharding> groups;
   llvm::MapVector<StringAttr, GspmdSharding> parsed;
-  /// Functions, and whether isOfShards holds for an op of theirs.
+  /// For each function, true if isOfShards holds for one of its ops.
   DenseMap<Operation *, bool> ofShards;
   SmallVector<int64_t> sizes;
   SmallVector<std::string> names;

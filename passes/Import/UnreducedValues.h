@@ -6,7 +6,8 @@
 
 namespace mlir::st {
 
-/// Sums whose terms are known: unreduced arguments, and unreduced results of computations on shards.
+/// Sums whose terms are known: unreduced arguments, and unreduced results of computations on
+/// shards.
 class UnreducedTerms {
 public:
   /// `terms` has a leading dimension for each of `axes`.
@@ -31,8 +32,8 @@ LogicalResult expandUnreducedArguments(func::FuncOp main, ArrayRef<StringAttr> n
 LogicalResult expandUnreducedResults(func::FuncOp main, ArrayRef<StringAttr> names,
                                      ArrayRef<int64_t> sizes, const UnreducedTerms &terms);
 
-/// The terms of `value` along `count` new leading dimensions: the value itself first, then zeros.
-/// Null for complex values.
+/// The terms of `value` along new leading dimensions of sizes `counts`: the value itself first,
+/// then zeros. Null for complex values.
 Value emitTerms(OpBuilder &builder, Block *block, Location loc, Value value,
                 ArrayRef<int64_t> counts);
 

@@ -40,8 +40,9 @@ static int64_t rowsOf(ProgramOp program) {
   return std::max<int64_t>(rows, 1);
 }
 
-/// How much stashes shrink with `factor` times as many, correspondingly smaller micro-batches. A
-/// group that keeps all micro-batches now would keep more, up to one per remaining stage.
+/// The bytes by which stashes shrink with `factor` times as many, correspondingly smaller
+/// micro-batches. A group that keeps all micro-batches now would keep more, up to one per remaining
+/// stage.
 static int64_t savedByMicroBatches(ProgramOp program, int64_t stagesLeft, int64_t micro,
                                    int64_t factor) {
   int64_t saved = 0;
@@ -57,7 +58,7 @@ static int64_t savedByMicroBatches(ProgramOp program, int64_t stagesLeft, int64_
   return saved;
 }
 
-/// How much is saved if replicas shard the optimizer state that each now replicates.
+/// The bytes saved if replicas shard the optimizer state that each now replicates.
 static int64_t savedByZero(ProgramOp program, int64_t replicas) {
   int64_t saved = 0;
   for (auto state : program.getOps<StateOp>())
@@ -69,8 +70,8 @@ static int64_t savedByZero(ProgramOp program, int64_t replicas) {
   return saved;
 }
 
-/// How much a recomputation policy saves of the stashes of all micro-batches in flight, minus what
-/// one block takes while it is recomputed; 0 if not recorded.
+/// The bytes that a recomputation policy saves of the stashes of all micro-batches in flight, minus
+/// what one block takes while it is recomputed; 0 if not recorded.
 static int64_t savedByRecomputing(ProgramOp program, StringRef policy) {
   llvm::StringMap<int64_t> slots;
   for (auto buffer : program.getOps<BufferOp>())

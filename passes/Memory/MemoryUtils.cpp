@@ -75,6 +75,12 @@ static bool isSummedInto(AllReduceOp sum, Value operand, OpResult result) {
              1;
 }
 
+/// Returns true if no result of a kernel may share memory with its operands. `st.apart` is the
+/// older name of the attribute.
+static bool doesNotAlias(KernelOp kernel) {
+  return kernel->hasAttr("st.no_alias") || kernel->hasAttr("st.apart");
+}
+
 bool mlir::st::readsInPlace(Operation *op, Value operand, OpResult result) {
   if (auto sum = dyn_cast<AllReduceOp>(op))
     return isSummedInto(sum, operand, result);
@@ -83,8 +89,7 @@ bool mlir::st::readsInPlace(Operation *op, Value operand, OpResult result) {
     return true;
   // A product reads epilogue operands tile by tile of its result.
   if (!kernel || (kernel.getKind() != "loop" && kernel.getKind() != "matmul") ||
-      kernel->hasAttr("st.apart") ||
-      getNumBytes(operand.getType()) != getNumBytes(result.getType()))
+      doesNotAlias(kernel) || getNumBytes(operand.getType()) != getNumBytes(result.getType()))
     return false;
   int64_t elements = cast<RankedTensorType>(result.getType()).getNumElements();
   for (auto [input, argument] :

@@ -70,12 +70,12 @@ StashTimes::StashTimes(ProgramOp program, const MeshAxes &axes) {
     }
   for (auto task : program.getOps<TaskOp>()) {
     Block &body = task.getBody().front();
-    double whole = 0;
+    double total = 0;
     for (Operation &op : body)
-      whole += getTime(&op, axes);
+      total += getTime(&op, axes);
     double before = 0;
     for (Operation &op : body) {
-      Access here{task.getSymName(), whole > 0 ? before / whole : 0};
+      Access here{task.getSymName(), total > 0 ? before / total : 0};
       before += getTime(&op, axes);
       if (auto write = dyn_cast<WriteOp>(op))
         writes[write.getTarget()] = here;

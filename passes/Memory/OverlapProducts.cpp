@@ -29,7 +29,7 @@ struct OverlapProducts : mlir::st::impl::OverlapProductsBase<OverlapProducts> {
 /// products share their left operand and have equal types.
 class Product {
 public:
-  /// Returns nullopt if the kernel is not a product that can be split there.
+  /// Returns std::nullopt if the kernel is not a product that can be split there.
   static std::optional<Product> find(KernelOp kernel);
 
   KernelOp kernel;

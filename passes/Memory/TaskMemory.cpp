@@ -178,18 +178,18 @@ bool TaskMemory::isNeverRead(Value root) {
 void TaskMemory::placeJoined() {
   for (auto kernel : block->getOps<KernelOp>()) {
     SmallVector<int64_t> offsets = getJoinedOffsets(kernel);
-    Value whole = kernel->getResult(0);
-    if (offsets.empty() || (fixed.contains(whole) && !isNeverRead(whole)))
+    Value joinedResult = kernel->getResult(0);
+    if (offsets.empty() || (fixed.contains(joinedResult) && !isNeverRead(joinedResult)))
       continue;
     SmallVector<Value> parts = llvm::map_to_vector(kernel.getInputs(), getRoot);
     if (!llvm::all_of(parts, [&](Value part) { return canMakeInPart(part); }) ||
         llvm::SmallDenseSet<Value>(parts.begin(), parts.end()).size() != parts.size())
       continue;
     for (auto [part, offset] : llvm::zip_equal(parts, offsets)) {
-      joined[part] = {whole, offset};
-      int64_t &last = lastUse[whole];
+      joined[part] = {joinedResult, offset};
+      int64_t &last = lastUse[joinedResult];
       last = std::max(last, lastUse.lookup(part));
-      auto [start, isNew] = joinStart.try_emplace(whole, getIndex(part.getDefiningOp()));
+      auto [start, isNew] = joinStart.try_emplace(joinedResult, getIndex(part.getDefiningOp()));
       start->second = std::min(start->second, getIndex(part.getDefiningOp()));
     }
     ++numInPlace;
@@ -209,9 +209,9 @@ void TaskMemory::annotate(int64_t areaStart, ArrayRef<AddressAttr> captured) {
   for (auto [root, interval] : llvm::zip(roots, intervals))
     addresses[root] = AddressAttr::get(context, areaStart + interval.offset, 0, 1);
   for (auto &[part, place] : joined) {
-    AddressAttr whole = addresses.lookup(place.whole);
-    addresses[part] = AddressAttr::get(context, whole.getOffset() + place.offset, whole.getStride(),
-                                       whole.getSlots());
+    AddressAttr joinedAddress = addresses.lookup(place.result);
+    addresses[part] = AddressAttr::get(context, joinedAddress.getOffset() + place.offset,
+                                       joinedAddress.getStride(), joinedAddress.getSlots());
   }
   for (auto capture : block->getOps<CaptureOp>())
     addresses[capture] = captured[capture.getIndex()];

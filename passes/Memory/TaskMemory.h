@@ -55,7 +55,7 @@ private:
   DenseMap<Value, int64_t> lastUse;   ///< of roots
   DenseMap<Value, AddressAttr> fixed; ///< roots in storage
   struct Part {
-    Value whole;
+    Value result;   ///< of the kernel that joins the parts
     int64_t offset; ///< bytes
   };
   llvm::MapVector<Value, Part> joined;           ///< roots that are computed as parts of others

@@ -80,7 +80,7 @@ private:
   int64_t arenaBytes = 0, hostBytes = 0;
   llvm::StringMap<StoragePlace> storage;
   SmallVector<StoragePlace> sortedStorage, onHost; ///< the former on the device
-  // Of the current task.
+  // The current task:
   DenseMap<Value, int64_t> lastUse;
   SmallVector<Content> contents;
 };

@@ -49,7 +49,7 @@ public:
   int64_t getNumRecomputed() const { return numRecomputed; }
 
 private:
-  /// How values of earlier tasks are used in a task.
+  /// The uses of values of earlier tasks in a task.
   using Externals = llvm::MapVector<Value, bool>;
 
   TaskPlan &getTask(Phase phase, int64_t stage);

@@ -58,8 +58,8 @@ private:
   void addNode(Operation &op);
   void classify(OpNode &node);
   void pinUpdates();
-  /// The sharding of a state's update: of a parameter and its optimizer state, the one with the
-  /// most parts; the others are gathered at the end (ZeRO).
+  /// The sharding of a state's update. Among a parameter and its optimizer state it is that of the
+  /// one with the most parts; the others are gathered at the end (ZeRO).
   TensorSharding updateSharding(BlockArgument state) const;
   void pin(Value value, const TensorSharding &sharding);
   void findReplicas();

@@ -50,7 +50,7 @@ def sanitize(check, stage, log, end):
 
 
 def torch_python(log, end):
-    """A python3 with PyTorch for GPUs, or why there is none."""
+    """A python3 with PyTorch for GPUs, or the reason why there is none."""
     reason = "no python3 was found"
     for python in libraries.pythons():
         outcome = run(log, [python, "-c", "import torch; print(torch.__version__, torch.cuda.is_available())"],

@@ -30,7 +30,7 @@ def load(names):
 
 
 def path_of(stem):
-    """Where the loader found a library."""
+    """The path at which the loader found a library."""
     with open("/proc/self/maps") as maps:
         for line in maps:
             if stem in line.rsplit("/", 1)[-1]:

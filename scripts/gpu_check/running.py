@@ -8,7 +8,7 @@ import time
 
 
 class Outcome:
-    """How a command ended. `code` is None if it timed out, and negative after a signal, as in subprocess."""
+    """The result of a command. `code` is None if it timed out, and negative after a signal, as in subprocess."""
 
     def __init__(self, code, seconds, text):
         self.code, self.seconds, self.text = code, seconds, text

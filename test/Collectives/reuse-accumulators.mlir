@@ -51,8 +51,8 @@ st.program @group0 stages [0] devices [0, 1] first_rank 0 mesh @mesh {
     // CHECK: st.reduce_scatter
     // CHECK-NOT: to @c
     %part = st.reduce_scatter %c sum dim 0 over ["d"] of @mesh : tensor<64xf32> -> tensor<32xf32>
-    %whole = st.all_gather %part dim 0 over ["d"] of @mesh : tensor<32xf32> -> tensor<64xf32>
-    %4 = stablehlo.add %3, %whole : tensor<64xf32>
+    %gathered = st.all_gather %part dim 0 over ["d"] of @mesh : tensor<32xf32> -> tensor<64xf32>
+    %4 = stablehlo.add %3, %gathered : tensor<64xf32>
     st.write %4 to @w : tensor<64xf32>
   }
   st.schedule "sequential" [@forward0 0, @backward0 0, @update 0]

@@ -1,6 +1,9 @@
 // RUN: st-opt --plan-memory --verify-memory-plan %s | FileCheck %s
+//
+// The attribute's older name has the same effect.
+// RUN: sed s/st.no_alias/st.apart/ %s | st-opt --plan-memory --verify-memory-plan | FileCheck %s
 
-// A product that updates a state tile by tile works in place, unless it multiplies the old state, or is marked.
+// A product that updates a state tile by tile works in place, unless it multiplies the old state, or has `st.no_alias`.
 
 module {
   st.mesh @mesh <[], micro=1>
@@ -34,7 +37,7 @@ module {
       }
       // CHECK: st.kernel "matmul"
       // CHECK-NOT: st.addresses = [#st.address<offset = 512>]
-      %nv = st.kernel "matmul" (%l = %g : tensor<8x8xf32>, %a = %v : tensor<8x8xf32>) -> tensor<8x8xf32> attributes {st.apart} {
+      %nv = st.kernel "matmul" (%l = %g : tensor<8x8xf32>, %a = %v : tensor<8x8xf32>) -> tensor<8x8xf32> attributes {st.no_alias} {
         %0 = stablehlo.dot_general %l, %l, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
         %1 = stablehlo.subtract %a, %0 : tensor<8x8xf32>
         st.yield %1 : tensor<8x8xf32>

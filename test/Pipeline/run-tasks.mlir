@@ -27,22 +27,22 @@
 #scalar = #st.sharding<@mesh, []>
 #rows = #st.sharding<@mesh, [{"micro"}, {}]>
 #row = #st.sharding<@mesh, [{"micro"}]>
-#whole = #st.sharding<@mesh, [{}, {}]>
+#replicated = #st.sharding<@mesh, [{}, {}]>
 #columns = #st.sharding<@mesh, [{}, {"tensor"}]>
 module attributes {st.stages = 2 : i64} {
   st.mesh @mesh <["tensor"=2], micro=4>
   func.func @main(
       %x: tensor<2x6xf32> {st.name = "x", st.role = "batch", st.stage = 0 : i64, st.sharding = #rows, st.global_type = tensor<8x6xf32>},
       %m: tensor<2xf32> {st.name = "mask", st.role = "batch", st.stage = 1 : i64, st.sharding = #row, st.global_type = tensor<8xf32>},
-      %w: tensor<6x6xf32> {st.name = "w", st.role = "parameter", st.stage = 0 : i64, st.sharding = #whole, st.global_type = tensor<6x6xf32>, tf.aliasing_output = 2 : i32},
-      %w1: tensor<6x6xf32> {st.name = "w", st.role = "parameter", st.stage = 1 : i64, st.sharding = #whole, st.global_type = tensor<6x6xf32>, tf.aliasing_output = 3 : i32},
+      %w: tensor<6x6xf32> {st.name = "w", st.role = "parameter", st.stage = 0 : i64, st.sharding = #replicated, st.global_type = tensor<6x6xf32>, tf.aliasing_output = 2 : i32},
+      %w1: tensor<6x6xf32> {st.name = "w", st.role = "parameter", st.stage = 1 : i64, st.sharding = #replicated, st.global_type = tensor<6x6xf32>, tf.aliasing_output = 3 : i32},
       %v: tensor<6x2xf32> {st.name = "v", st.role = "parameter", st.stage = 1 : i64, st.sharding = #columns, st.global_type = tensor<6x4xf32>, tf.aliasing_output = 4 : i32},
       %lr: tensor<f32> {st.name = "learning_rate", st.role = "scalar", st.stage = 0 : i64, st.sharding = #scalar, st.global_type = tensor<f32>},
       %lr1: tensor<f32> {st.name = "learning_rate", st.role = "scalar", st.stage = 1 : i64, st.sharding = #scalar, st.global_type = tensor<f32>})
       -> (tensor<f32> {st.name = "loss", st.role = "loss", st.stage = 1 : i64, st.sharding = #scalar, st.global_type = tensor<f32>},
           tensor<f32> {st.name = "grad_norm", st.role = "metric", st.stage = 1 : i64, st.sharding = #scalar, st.global_type = tensor<f32>},
-          tensor<6x6xf32> {st.name = "w", st.role = "parameter", st.stage = 0 : i64, st.sharding = #whole, st.global_type = tensor<6x6xf32>},
-          tensor<6x6xf32> {st.name = "w", st.role = "parameter", st.stage = 1 : i64, st.sharding = #whole, st.global_type = tensor<6x6xf32>},
+          tensor<6x6xf32> {st.name = "w", st.role = "parameter", st.stage = 0 : i64, st.sharding = #replicated, st.global_type = tensor<6x6xf32>},
+          tensor<6x6xf32> {st.name = "w", st.role = "parameter", st.stage = 1 : i64, st.sharding = #replicated, st.global_type = tensor<6x6xf32>},
           tensor<6x2xf32> {st.name = "v", st.role = "parameter", st.stage = 1 : i64, st.sharding = #columns, st.global_type = tensor<6x4xf32>}) {
     %zero0 = stablehlo.constant {st.stage = 0 : i64} dense<0.0> : tensor<f32>
     %zero1 = stablehlo.constant {st.stage = 1 : i64} dense<0.0> : tensor<f32>

@@ -21,16 +21,16 @@
 #scalar = #st.sharding<@mesh, []>
 #rows = #st.sharding<@mesh, [{"micro", "data"}, {}]>
 #row = #st.sharding<@mesh, [{"micro", "data"}]>
-#whole = #st.sharding<@mesh, [{}, {}]>
+#replicated = #st.sharding<@mesh, [{}, {}]>
 module attributes {st.stages = 2 : i64} {
   st.mesh @mesh <["data"=2], micro=4>
   func.func @main(
       %x: tensor<2x4xf32> {st.name = "x", st.role = "batch", st.stage = 0 : i64, st.sharding = #rows, st.global_type = tensor<16x4xf32>},
       %m: tensor<2xf32> {st.name = "mask", st.role = "batch", st.stage = 1 : i64, st.sharding = #row, st.global_type = tensor<16xf32>},
-      %w: tensor<4x4xf32> {st.name = "w", st.role = "parameter", st.stage = 0 : i64, st.sharding = #whole, st.global_type = tensor<4x4xf32>, tf.aliasing_output = 1 : i32},
+      %w: tensor<4x4xf32> {st.name = "w", st.role = "parameter", st.stage = 0 : i64, st.sharding = #replicated, st.global_type = tensor<4x4xf32>, tf.aliasing_output = 1 : i32},
       %lr: tensor<f32> {st.name = "learning_rate", st.role = "scalar", st.stage = 0 : i64, st.sharding = #scalar, st.global_type = tensor<f32>})
       -> (tensor<f32> {st.name = "loss", st.role = "loss", st.stage = 1 : i64, st.sharding = #scalar, st.global_type = tensor<f32>},
-          tensor<4x4xf32> {st.name = "w", st.role = "parameter", st.stage = 0 : i64, st.sharding = #whole, st.global_type = tensor<4x4xf32>}) {
+          tensor<4x4xf32> {st.name = "w", st.role = "parameter", st.stage = 0 : i64, st.sharding = #replicated, st.global_type = tensor<4x4xf32>}) {
     %zero = stablehlo.constant {st.stage = 1 : i64} dense<0.0> : tensor<f32>
     %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] {st.stage = 0 : i64} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
     %h = st.transfer %y from 0 to 1 {st.stage = 1 : i64} : tensor<2x4xf32>

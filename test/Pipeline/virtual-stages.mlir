@@ -24,20 +24,20 @@
 
 #scalar = #st.sharding<@mesh, []>
 #rows = #st.sharding<@mesh, [{"micro"}, {}]>
-#whole = #st.sharding<@mesh, [{}, {}]>
+#replicated = #st.sharding<@mesh, [{}, {}]>
 module attributes {st.stages = 4 : i64, st.devices = [array<i64: 0>, array<i64: 1>, array<i64: 1>, array<i64: 0>], st.schedule = "zb-v"} {
   st.mesh @mesh <["tensor"=1], micro=4>
   func.func @main(
       %x: tensor<2x4xf32> {st.name = "x", st.role = "batch", st.stage = 0 : i64, st.sharding = #rows, st.global_type = tensor<8x4xf32>},
-      %w0: tensor<4x4xf32> {st.name = "w0", st.role = "parameter", st.stage = 0 : i64, st.sharding = #whole, tf.aliasing_output = 1 : i32},
-      %w1: tensor<4x4xf32> {st.name = "w1", st.role = "parameter", st.stage = 1 : i64, st.sharding = #whole, tf.aliasing_output = 2 : i32},
-      %w2: tensor<4x4xf32> {st.name = "w2", st.role = "parameter", st.stage = 2 : i64, st.sharding = #whole, tf.aliasing_output = 3 : i32},
-      %w3: tensor<4x4xf32> {st.name = "w3", st.role = "parameter", st.stage = 3 : i64, st.sharding = #whole, tf.aliasing_output = 4 : i32})
+      %w0: tensor<4x4xf32> {st.name = "w0", st.role = "parameter", st.stage = 0 : i64, st.sharding = #replicated, tf.aliasing_output = 1 : i32},
+      %w1: tensor<4x4xf32> {st.name = "w1", st.role = "parameter", st.stage = 1 : i64, st.sharding = #replicated, tf.aliasing_output = 2 : i32},
+      %w2: tensor<4x4xf32> {st.name = "w2", st.role = "parameter", st.stage = 2 : i64, st.sharding = #replicated, tf.aliasing_output = 3 : i32},
+      %w3: tensor<4x4xf32> {st.name = "w3", st.role = "parameter", st.stage = 3 : i64, st.sharding = #replicated, tf.aliasing_output = 4 : i32})
       -> (tensor<f32> {st.name = "loss", st.role = "loss", st.stage = 3 : i64, st.sharding = #scalar},
-          tensor<4x4xf32> {st.name = "w0", st.role = "parameter", st.stage = 0 : i64, st.sharding = #whole},
-          tensor<4x4xf32> {st.name = "w1", st.role = "parameter", st.stage = 1 : i64, st.sharding = #whole},
-          tensor<4x4xf32> {st.name = "w2", st.role = "parameter", st.stage = 2 : i64, st.sharding = #whole},
-          tensor<4x4xf32> {st.name = "w3", st.role = "parameter", st.stage = 3 : i64, st.sharding = #whole}) {
+          tensor<4x4xf32> {st.name = "w0", st.role = "parameter", st.stage = 0 : i64, st.sharding = #replicated},
+          tensor<4x4xf32> {st.name = "w1", st.role = "parameter", st.stage = 1 : i64, st.sharding = #replicated},
+          tensor<4x4xf32> {st.name = "w2", st.role = "parameter", st.stage = 2 : i64, st.sharding = #replicated},
+          tensor<4x4xf32> {st.name = "w3", st.role = "parameter", st.stage = 3 : i64, st.sharding = #replicated}) {
     %h0 = stablehlo.dot_general %x,
       %w0, contracting_dims = [1] x [0] {st.stage = 0 : i64} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
     %i1 = st.transfer %h0 from 0 to 1 {st.stage = 1 : i64} : tensor<2x4xf32>

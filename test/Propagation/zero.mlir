@@ -3,14 +3,14 @@
 // The momentum is sharded over replicas of the weight: the gradient is reduce-scattered, the update is computed on
 // shards, and the new weight is gathered once.
 
-#whole = #st.sharding<@mesh, [{}, {}]>
+#replicated = #st.sharding<@mesh, [{}, {}]>
 #rows = #st.sharding<@mesh, [{"data"}, {}]>
 #scalar = #st.sharding<@mesh, []>
 module attributes {st.stages = 1 : i64, st.devices = [array<i64: 0, 1>]} {
   st.mesh @mesh <["data"=2], micro=1>
   // CHECK-LABEL: func.func @main
   func.func @main(%x: tensor<8x4xf32> {st.name = "x", st.role = "batch", st.sharding = #rows},
-                  %w: tensor<4x4xf32> {st.name = "w", st.role = "parameter", st.sharding = #whole, tf.aliasing_output = 1 : i32},
+                  %w: tensor<4x4xf32> {st.name = "w", st.role = "parameter", st.sharding = #replicated, tf.aliasing_output = 1 : i32},
                   %m: tensor<4x4xf32> {st.name = "w.momentum", st.role = "optimizer_state", st.of = "w", st.sharding = #rows, tf.aliasing_output = 2 : i32})
       -> (tensor<f32> {st.role = "loss"}, tensor<4x4xf32> {st.name = "w", st.role = "parameter"}, tensor<4x4xf32> {st.name = "w.momentum", st.role = "optimizer_state"}) {
     %zero = stablehlo.constant dense<0.0> : tensor<f32>

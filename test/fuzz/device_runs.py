@@ -22,14 +22,14 @@ from safetensors.numpy import load_file, save_file
 # Ops that devices have no kernel for.
 REFUSALS = ("has no kernel", "complex elements", "is not supported by the DTU backend",
             "is not supported by the CUDA backend", "kernels do not support", "stash takes at least")
-# Of how far a result moves, by the type of products. Kernels round where the program does, except probabilities, and their
-# sums have another order.
+# Tolerances relative to the distance that a result moves, by the type of products. Kernels round where the program does,
+# except probabilities, and their sums have another order.
 TOLERANCES = {"f32": 1e-3, "bf16": 8e-2}
 # In two steps of kernels results move at least by this share of the farthest move of their kind. The gradient of a vector
 # adds up all rows, whose roundings may exceed the sum: that of a key's bias is zero without them.
 LEAST_MOVE, LEAST_MOVE_OF_VECTORS = 0.05, 0.3
 LEARNING_RATE = 0.1
-# What differs from T10.
+# The figures that differ from T10.
 ROW_DEVICES = {"dtu-rows": (r"l1_bytes_per_core \{ value: ", 32768), "dtu-strips": ("cores_per_cluster: ", 2)}
 LIMIT = 240
 

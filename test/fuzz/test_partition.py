@@ -90,7 +90,7 @@ def make_case(seed, uneven, blocks=0.0, kind="programs"):
 
 
 def has_uneven_shards(text):
-    """Whether an axis splits a dimension that it does not divide."""
+    """Returns True if an axis splits a dimension that it does not divide."""
     sizes = {name: int(size) for name, size in re.findall(r'"(\w+)"=(\d+)', text)}
     sizes["micro"] = int((re.search(r"micro=(\d+)", text) or [0, 1])[1])
     for shape, dims in re.findall(r"tensor<([\dx]*)x\w+(?:<\w+>)?> \{st\.sharding = #st\.sharding<@mesh, \[(.*?)\]>", text):
@@ -164,12 +164,12 @@ def judge(path, kind, message):
 
 
 def reduces(message):
-    """Whether the failure occurs in the command that st-reduce runs."""
+    """Returns True if the failure occurs in the command that st-reduce runs."""
     return "on the device" not in message and "st-compile" not in message
 
 
 def reduce_case(path, kind, message, device):
-    """The path of a smaller program with the same failure, or a path of the whole one."""
+    """The path of a smaller program with the same failure, or of the original."""
     if kind in ("refused", "broken"):
         # The same reason: the message without numbers, as a regular expression without blanks.
         said = re.sub(r"\S+\.mlir:\d+:\d+: ", "", message)

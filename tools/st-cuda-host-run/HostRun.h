@@ -11,7 +11,7 @@ struct HostRunOptions {
   bool descending = false;       ///< the last thread and block first
   double approximationError = 0; ///< relative error of GPU approximations
   bool expanded = false;         ///< semaphores and dynamic shared memory as a GPU has them
-  int steps = 1; ///< from the second on without what the update of the step before has left
+  int steps = 1;                 ///< later steps skip the launches marked `left_by_update`
 };
 
 /// Returns true if kernels of planned programs have semaphores, or need dynamic shared memory:

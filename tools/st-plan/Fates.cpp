@@ -22,32 +22,32 @@ static std::string wrap(const std::vector<std::string> &words) {
   return absl::StrCat(text, line, "\n");
 }
 
-std::string mlir::st::printFates(const std::vector<KeyFate> &fates) {
-  if (fates.empty())
+std::string mlir::st::printKeys(const std::vector<KeyStatus> &statuses) {
+  if (statuses.empty())
     return "";
   llvm::MapVector<StringRef, std::vector<std::string>> unused;
   size_t honoured = 0;
-  for (const KeyFate &fate : fates) {
-    if (fate.fate == KeyFate::Honoured)
+  for (const KeyStatus &status : statuses) {
+    if (status.status == KeyStatus::Honoured)
       ++honoured;
     else
-      unused[fate.reason].push_back(fate.key);
+      unused[status.reason].push_back(status.key);
   }
   std::string text =
-      absl::StrCat("\nconfiguration    ", honoured, " keys honoured, ", fates.size() - honoured,
+      absl::StrCat("\nconfiguration    ", honoured, " keys honoured, ", statuses.size() - honoured,
                    " with no effect on the plan", unused.empty() ? "\n" : ":\n");
   for (const auto &[reason, keys] : unused)
     absl::StrAppend(&text, "  ", reason.empty() ? "other" : reason.str(), "\n", wrap(keys));
   return text;
 }
 
-void mlir::st::addFates(const std::vector<KeyFate> &fates,
-                        google::protobuf::RepeatedPtrField<::st::proto::PlanKey> &keys) {
-  for (const KeyFate &fate : fates) {
+void mlir::st::addKeys(const std::vector<KeyStatus> &statuses,
+                       google::protobuf::RepeatedPtrField<::st::proto::PlanKey> &keys) {
+  for (const KeyStatus &status : statuses) {
     ::st::proto::PlanKey &key = *keys.Add();
-    key.set_name(fate.key);
-    key.set_fate(fate.fate == KeyFate::Honoured ? "honoured" : "no effect on the plan");
-    key.set_reason(fate.reason);
-    key.set_line(static_cast<int>(fate.line));
+    key.set_name(status.key);
+    key.set_fate(status.status == KeyStatus::Honoured ? "honoured" : "no effect on the plan");
+    key.set_reason(status.reason);
+    key.set_line(static_cast<int>(status.line));
   }
 }

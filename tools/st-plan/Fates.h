@@ -8,10 +8,10 @@
 namespace mlir::st {
 
 /// The number of honoured keys, and the keys without effect by reason. Empty without keys.
-std::string printFates(const std::vector<KeyFate> &fates);
+std::string printKeys(const std::vector<KeyStatus> &statuses);
 
-void addFates(const std::vector<KeyFate> &fates,
-              google::protobuf::RepeatedPtrField<::st::proto::PlanKey> &keys);
+void addKeys(const std::vector<KeyStatus> &statuses,
+             google::protobuf::RepeatedPtrField<::st::proto::PlanKey> &keys);
 
 } // namespace mlir::st
 

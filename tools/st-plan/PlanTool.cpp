@@ -460,7 +460,7 @@ absl::Status PlanTool::predictRun(const PlanInput &input) {
   if (absl::Status status = emitLayout(*input.layout, input); !status.ok())
     return status;
   if (flags.json) {
-    addFates(input.fates, *plan.mutable_keys());
+    addKeys(input.keys, *plan.mutable_keys());
     llvm::outs() << ::st::printJson(plan) << '\n';
     return absl::OkStatus();
   }
@@ -471,7 +471,7 @@ absl::Status PlanTool::predictRun(const PlanInput &input) {
     llvm::outs() << '\n'
                  << ::st::printTraining(report.training(), plan.layout().devices(),
                                         plan.parameters());
-  llvm::outs() << printFates(input.fates);
+  llvm::outs() << printKeys(input.keys);
   return absl::OkStatus();
 }
 
@@ -500,7 +500,7 @@ absl::Status PlanTool::plan(const PlanInput &input) {
       !status.ok())
     return status;
   if (flags.json) {
-    addFates(input.fates, *report->mutable_keys());
+    addKeys(input.keys, *report->mutable_keys());
     llvm::outs() << ::st::printJson(*report) << '\n';
     return absl::OkStatus();
   }
@@ -511,7 +511,7 @@ absl::Status PlanTool::plan(const PlanInput &input) {
     llvm::outs() << '\n'
                  << ::st::printTraining(report->training(), report->best().layout().devices(),
                                         report->parameters());
-  llvm::outs() << printFates(input.fates);
+  llvm::outs() << printKeys(input.keys);
   return explainLosers(*result);
 }
 

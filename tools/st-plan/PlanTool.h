@@ -62,7 +62,7 @@ private:
   absl::Status scale(const PlanInput &input);
   absl::Status askWhatIf(const PlanInput &input, llvm::StringRef changes);
   absl::Status changeCluster(llvm::StringRef changes);
-  /// Whether --what-if can be applied.
+  /// Checks that --what-if can be applied.
   absl::Status checkChanges() const;
   absl::Status shrink(const PlanInput &input);
 

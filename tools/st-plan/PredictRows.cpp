@@ -147,9 +147,9 @@ absl::Status PlanTool::predictRows() {
   if (!file->rows.front().hasGivenModel)
     for (const llvm::cl::Option *option : modelOptions())
       if (option->getNumOccurrences())
-        return absl::InvalidArgumentError(
-            absl::StrCat("--", option->ArgStr.str(), " has no effect on ", flags.rows.getValue(),
-                         ", whose columns describe the model"));
+        return absl::InvalidArgumentError(absl::StrCat("--", option->ArgStr.str(),
+                                                       " has no effect on ", flags.rows.getValue(),
+                                                       ", whose columns describe the model"));
   for (const std::string &column : file->unused)
     llvm::errs() << "st-plan: note: " << flags.rows << ": column " << column
                  << " has no effect on the prediction\n";
@@ -177,7 +177,7 @@ absl::Status PlanTool::predictRows() {
       predicted.push_back(step->ms);
       measured.push_back(*row.measuredMs);
     }
-    const std::optional<::st::OwnTimers> own = ::st::playOwnTimers(row, *step, order);
+    const std::optional<::st::OwnTimers> own = ::st::simulateOwnTimers(row, *step, order);
     out += flags.json ? describeRow(row, *step, own, conflicts[i])
                       : printRow(row, *step, own, conflicts[i]);
   }

@@ -25,8 +25,8 @@ absl::StatusOr<std::vector<FlagWord>> splitFlags(absl::string_view text, const s
 /// The same for the file at `path`.
 absl::StatusOr<std::vector<FlagWord>> readFlagFile(const std::string &path);
 
-/// The configuration of a run in its log, between kConfigurationBegin and kConfigurationEnd; of
-/// several runs the last.
+/// The configuration of a run in its log, between kConfigurationBegin and kConfigurationEnd. If the
+/// log has several runs, that of the last one.
 struct LoggedConfiguration {
   struct Flag {
     std::string name, value, source;

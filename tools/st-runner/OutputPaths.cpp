@@ -29,14 +29,14 @@ std::string identityOf(const std::string &path) {
                ? absl::StrCat(info.st_dev, ":", info.st_ino)
                : "";
   // A missing file is identified by its folder and its name.
-  std::string whole = path;
-  while (whole.size() > 1 && whole.back() == '/')
-    whole.pop_back();
-  const size_t slash = whole.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : whole.substr(0, slash + 1);
+  std::string trimmed = path;
+  while (trimmed.size() > 1 && trimmed.back() == '/')
+    trimmed.pop_back();
+  const size_t slash = trimmed.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : trimmed.substr(0, slash + 1);
   char resolved[PATH_MAX];
   return absl::StrCat(::realpath(folder.c_str(), resolved) ? resolved : folder, "/",
-                      slash == std::string::npos ? whole : whole.substr(slash + 1));
+                      slash == std::string::npos ? trimmed : trimmed.substr(slash + 1));
 }
 
 std::vector<NamedFile> filesOf(const RunRequest &request, const std::string &binary) {

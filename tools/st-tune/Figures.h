@@ -36,8 +36,8 @@ public:
   /// `flag` begins the errors.
   static absl::StatusOr<FigurePattern> parse(const std::string &flag, const std::string &regex);
 
-  /// The number of the last matching line; lines end at carriage returns too. Nothing without a
-  /// match; an error if the group is not a positive number.
+  /// The number of the last matching line; lines end at carriage returns too. Returns std::nullopt
+  /// without a match; an error if the group is not a positive number.
   absl::StatusOr<std::optional<double>> find(llvm::StringRef text) const;
 
   const std::string &getFlag() const { return flag; }

@@ -75,7 +75,7 @@ namespace {
 /// The end of a child process and its output.
 struct Ended {
   ChildEnd end;
-  std::string out, error; ///< what it printed
+  std::string out, error; ///< the output of the trial
 };
 
 class TrialRun {

@@ -20,7 +20,7 @@ using namespace mlir::st;
 constexpr size_t kLargestPlan = size_t(1) << 30;
 /// No planner takes as long.
 constexpr double kPlanSeconds = 24 * 3600;
-/// Of a device; doubling ends here if no other limit stops it.
+/// The largest micro-batch of a device; doubling ends here if no other limit stops it.
 constexpr int64_t kMaxMicroBatch = 65536;
 
 void Tuner::note(const std::string &text) const {
@@ -200,10 +200,10 @@ absl::Status Tuner::conclude() const {
   if (const OrderedPairs pairs = compareOrder(trials, byEndToEnd); pairs.all > 0)
     llvm::outs() << absl::StrFormat("Predictions put %d of %d pairs in the right order.\n",
                                     pairs.right, pairs.all);
-  const auto whole = static_cast<int64_t>(seconds);
+  const auto total = static_cast<int64_t>(seconds);
   llvm::outs() << absl::StrFormat(
-      "Tuning completed in %d:%02d:%02d. Total number of experiments: %d", whole / 3600,
-      whole / 60 % 60, whole % 60, baseline.size() + trials.size());
+      "Tuning completed in %d:%02d:%02d. Total number of experiments: %d", total / 3600,
+      total / 60 % 60, total % 60, baseline.size() + trials.size());
   if (resumed > 0)
     llvm::outs() << ", " << resumed << " of them finished before";
   llvm::outs() << ".\n";

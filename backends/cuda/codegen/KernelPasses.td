@@ -57,7 +57,7 @@ def FuseEpilogues : Pass<"fuse-epilogues", "::mlir::ModuleOp"> {
       product. GELU's argument must exist in the product's type. Other stashed values that the loops
       read, such as a tanh, must be functions of that argument. Stashes without users are removed
       together with their computation. The result and the argument must not share an address
-      (`st.apart`).
+      (`st.no_alias`).
     - A "reduce" that sums an operand along the contracted dimension, in the type of the product's result,
       moves into the product. Not for tf32, whose products round their operands.
 

@@ -108,7 +108,7 @@ private:
   absl::Status place(Rank &rank, const proto::Executable &program, const proto::Group &group,
                      int64_t device);
   /// Chooses how to compute products and attention.
-  absl::Status prepare(Ways &ways);
+  absl::Status prepare(Implementations &implementations);
   /// For each product, adopts the choice of the first process that has it, so that all compute the
   /// same bits. Returns true if a choice changed here.
   absl::StatusOr<bool> agreeOnChoices();
@@ -236,11 +236,11 @@ absl::Status CudaExecutable::loadGroup(const proto::Executable &program,
 }
 
 /// Prints one line for a program with attention that a library may compute.
-void printAttentionWays(const AttentionWays &ways) {
-  const int64_t all = ways.byLibrary + ways.byKernels;
+void printAttention(const AttentionImplementations &implementations) {
+  const int64_t all = implementations.byLibrary + implementations.byKernels;
   if (all == 0)
     return;
-  if (!ways.usesLibrary) {
+  if (!implementations.usesLibrary) {
     std::fprintf(stderr, "attention: generated kernels, as --attention requests\n");
     return;
   }
@@ -248,38 +248,40 @@ void printAttentionWays(const AttentionWays &ways) {
   if (!cudnn.ok())
     std::fprintf(stderr, "%s; using generated kernels\n",
                  std::string(cudnn.status().message()).c_str());
-  else if (ways.byKernels == 0)
+  else if (implementations.byKernels == 0)
     std::fprintf(stderr, "attention: cuDNN %s%s%s\n", (*cudnn)->version().c_str(),
-                 ways.untried.ok() ? "" : ", which was not compared with generated kernels: ",
-                 std::string(ways.untried.message()).c_str());
+                 implementations.untried.ok() ? ""
+                                              : ", which was not compared with generated kernels: ",
+                 std::string(implementations.untried.message()).c_str());
   else
-    std::fprintf(stderr,
-                 "attention: cuDNN %s for %lld of %lld, generated kernels for the others: %s\n",
-                 (*cudnn)->version().c_str(), static_cast<long long>(ways.byLibrary),
-                 static_cast<long long>(all), std::string(ways.refused.message()).c_str());
+    std::fprintf(
+        stderr, "attention: cuDNN %s for %lld of %lld, generated kernels for the others: %s\n",
+        (*cudnn)->version().c_str(), static_cast<long long>(implementations.byLibrary),
+        static_cast<long long>(all), std::string(implementations.refused.message()).c_str());
 }
 
 /// Prints one line for a program with products that run without their fused epilogue, or untried.
-void printProductWays(const ProductWays &ways) {
+void printProducts(const ProductImplementations &implementations) {
   std::string said;
-  if (ways.refused > 0)
-    absl::StrAppend(&said, ways.refused, " of ", ways.whole + ways.refused + ways.slower,
-                    " epilogues run as separate kernels: ", ways.reason.message());
-  if (ways.slower > 0)
-    absl::StrAppend(&said, said.empty() ? "" : "; ", ways.slower, " of ",
-                    ways.whole + ways.refused + ways.slower,
+  if (implementations.refused > 0)
+    absl::StrAppend(&said, implementations.refused, " of ",
+                    implementations.fused + implementations.refused + implementations.slower,
+                    " epilogues run as separate kernels: ", implementations.reason.message());
+  if (implementations.slower > 0)
+    absl::StrAppend(&said, said.empty() ? "" : "; ", implementations.slower, " of ",
+                    implementations.fused + implementations.refused + implementations.slower,
                     " epilogues run as separate kernels, which take less time");
-  if (!ways.untried.ok())
+  if (!implementations.untried.ok())
     absl::StrAppend(&said, said.empty() ? "" : "; ",
-                    "some are not timed: ", ways.untried.message());
+                    "some are not timed: ", implementations.untried.message());
   if (!said.empty())
     std::fprintf(stderr, "products: %s\n", said.c_str());
 }
 
-absl::Status CudaExecutable::prepare(Ways &ways) {
-  ways = {};
-  ways.attention.usesLibrary = usesAttentionLibrary;
-  ways.products.areTimed = timesProducts;
+absl::Status CudaExecutable::prepare(Implementations &implementations) {
+  implementations = {};
+  implementations.attention.usesLibrary = usesAttentionLibrary;
+  implementations.products.areTimed = timesProducts;
   const Carriers carriers = {*remote, groups, *exchange, watchdogSeconds};
   for (size_t rank : here) {
     CommandRunner runner(ranks[rank], carriers, kernels);
@@ -288,7 +290,7 @@ absl::Status CudaExecutable::prepare(Ways &ways) {
     std::set<const DecodedTask *> seen;
     for (const TaskRun &run : *schedules[rank])
       if (seen.insert(run.task).second)
-        ST_RETURN_IF_ERROR(runner.prepare(run.task->program, ways));
+        ST_RETURN_IF_ERROR(runner.prepare(run.task->program, implementations));
   }
   return absl::OkStatus();
 }
@@ -333,15 +335,15 @@ absl::Status CudaExecutable::load(const proto::Executable &program, CudaExecutab
     used.push_back(ranks[i].device);
   }
   exchange = std::make_unique<Exchange>(static_cast<int64_t>(here.size()));
-  Ways ways;
-  ST_RETURN_IF_ERROR(prepare(ways));
+  Implementations implementations;
+  ST_RETURN_IF_ERROR(prepare(implementations));
   if (program.cuda().gpu().chip() != "host") {
     ST_ASSIGN_OR_RETURN(const bool isOther, agreeOnChoices());
     if (isOther)
-      ST_RETURN_IF_ERROR(prepare(ways));
+      ST_RETURN_IF_ERROR(prepare(implementations));
     if (communicator.process() == 0) {
-      printProductWays(ways.products);
-      printAttentionWays(ways.attention);
+      printProducts(implementations.products);
+      printAttention(implementations.attention);
     }
   }
   for (auto &[number, device] : devices)

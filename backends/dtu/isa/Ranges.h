@@ -32,8 +32,8 @@ public:
   bool enterLoop(const Loop &loop);
   void forget(uint8_t reg) { known[reg].reset(); }
 
-  /// The bytes that an access touches over all values of the registers; nullopt if they are not
-  /// known exactly or the access is empty.
+  /// The bytes that an access touches over all values of the registers; std::nullopt if they are
+  /// not known exactly or the access is empty.
   std::optional<ByteRange> access(const Affine &offset, const std::vector<RangeDim> &dims,
                                   unsigned width) const;
 

@@ -84,7 +84,7 @@ bool partsMeet(Part a, Part b) {
     return rowsMeet(a.base, a.run, a.begin->count, b.base, b.run, b.begin->count, a.begin->stride);
   if (a.begin == a.end || (b.begin != b.end && b.begin->stride > a.begin->stride))
     std::swap(a, b);
-  // Only positions whose remainder overlaps the other set.
+  // Visits only positions whose remainder overlaps the other set.
   Part rest{a.base, a.run, a.begin + 1, a.end};
   int64_t stride = a.begin->stride, reach = rest.extent();
   int64_t first = std::max<int64_t>(0, (b.base - a.base - reach) / stride);

@@ -241,7 +241,8 @@ absl::Status DtuExecutable::addOther(const proto::Executable &program,
   return absl::OkStatus();
 }
 
-/// Another program that ran last has overwritten this program's constants.
+/// Restores this program's constants first if another program ran last, because that program has
+/// overwritten them.
 absl::Status DtuExecutable::runStep() {
   if (shared && shared->last != this) {
     for (const Constant &constant : constants)

@@ -5,7 +5,7 @@
 
 namespace mlir::st {
 
-/// Of a module, an i64: the bytes of stashes that stay on a device, over all micro-batches in
+/// On a module, an i64: the bytes of stashes that stay on a device, over all micro-batches in
 /// flight; the others are in its host's memory. Absent: all stay.
 constexpr llvm::StringLiteral kOffloadAttr = "st.offload";
 

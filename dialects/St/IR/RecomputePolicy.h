@@ -8,7 +8,7 @@ namespace mlir::st {
 /// The module's policy: a string, or an integer as a budget.
 constexpr llvm::StringLiteral kRecomputeAttr = "st.recompute";
 
-/// Of a module (a unit): the backward pass gathers activations again and keeps only their shards.
+/// On a module, a unit: the backward pass gathers activations again and keeps only their shards.
 constexpr llvm::StringLiteral kGatherAgainAttr = "st.gather_again";
 
 struct RecomputePolicy {
@@ -28,7 +28,8 @@ struct RecomputePolicy {
   bool operator!=(const RecomputePolicy &other) const { return !(*this == other); }
 };
 
-/// Of a program under the policy "fit": the largest bytes of a micro-batch's stash, an i64.
+/// On a program with the policy "fit", an i64: the maximum number of bytes of a micro-batch's
+/// stash.
 constexpr llvm::StringLiteral kStashBudgetAttr = "st.stash_budget";
 
 /// Reads "none", "selective", "full", "fit" or a number of bytes.

@@ -10,7 +10,7 @@
 
 namespace mlir::st {
 
-/// Of a module: an order for each device group, in which a "listed" schedule runs its units ("F0 F1
+/// On a module: an order for each device group, in which a "listed" schedule runs its units ("F0 F1
 /// B0 B1", as formatUnit writes them).
 constexpr llvm::StringLiteral kScheduleOrderAttr = "st.schedule_order";
 

@@ -18,18 +18,18 @@ constexpr llvm::StringLiteral kLimitAttr = "st.limit";
 constexpr llvm::StringLiteral kBlockAttr = "st.block";
 constexpr llvm::StringLiteral kStopGradientAttr = "st.stop_gradient";
 constexpr llvm::StringLiteral kGlobalTypeAttr = "st.global_type";
-/// Of an argument or result that was padded: its original type.
+/// On an argument or result that was padded: its original type.
 constexpr llvm::StringLiteral kUnpaddedTypeAttr = "st.unpadded_type";
-/// Of a module with a known target: a SpeedAttr.
+/// On a module with a known target: a SpeedAttr.
 constexpr llvm::StringLiteral kSpeedAttr = "st.speed";
 
 /// On a module: the scale of its loss for differentiation. It has `growth_interval` if the scale is
 /// dynamic, which is the state kLossScaleName, otherwise `scale`.
 constexpr llvm::StringLiteral kLossScaleAttr = "st.loss_scale";
 constexpr llvm::StringLiteral kLossScaleName = "loss_scale.scale";
-/// Of a module: its precision (`compute`, `reduce`, `loss_scale`), if the user sets one.
+/// On a module: its precision (`compute`, `reduce`, `loss_scale`), if the user sets one.
 constexpr llvm::StringLiteral kPrecisionAttr = "st.precision";
-/// Of a reshard: the 16-bit type in which devices send partial sums.
+/// On a reshard: the 16-bit type in which devices send partial sums.
 constexpr llvm::StringLiteral kReduceTypeAttr = "st.reduce_type";
 
 /// The module's mesh, or null.
@@ -62,8 +62,8 @@ struct FineSharding {
 };
 
 /// Splits the tensor's dimensions at unsharded parts before an axis: [{3, "a"}] of 12 elements is
-/// [{}, {"a"}] of 3 x 4. Elements keep their order in the tensor and on a device. Nothing if a
-/// dimension does not divide.
+/// [{}, {"a"}] of 3 x 4. Elements keep their order in the tensor and on a device. Returns
+/// std::nullopt if a dimension does not divide.
 std::optional<FineSharding> cutAtUnsplitParts(ShardingAttr sharding, ArrayRef<int64_t> shape,
                                               function_ref<int64_t(StringRef)> sizeOf);
 /// Returns true if it has unsplit parts.

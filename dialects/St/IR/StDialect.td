@@ -23,7 +23,7 @@ def St_Dialect : Dialect {
       values);
     - on arguments and results of a per-device function `st.global_type`, the type before
       `st.sharding` was applied;
-    - on a kernel `st.apart` (unit): its results do not share memory with its operands;
+    - on a kernel `st.no_alias` (unit): its results do not share memory with its operands;
     - on the module: `st.stages`, `st.devices`, `st.schedule`, `st.target`, `st.micro_batches`.
   }];
   let useDefaultAttributePrinterParser = 1;

@@ -37,7 +37,7 @@ struct Factor {
   /// of these. 0 for other factors. Such parts are contiguous, split over devices and not over
   /// micro-batches, and not padded, because positions beyond the ends have a meaning.
   int64_t minPartSize = 0;
-  /// Of a Permutation factor: each element moves to one position of the result. Devices can
+  /// For a Permutation factor: each element moves to one position of the result. Devices can
   /// exchange such elements, so this factor may be split over them, with one element per part.
   bool movesElements = false;
 };

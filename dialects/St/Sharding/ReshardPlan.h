@@ -25,10 +25,10 @@ struct ReshardStep {
   int64_t dim = 0, outer = 1;
   /// `fromDim` may be `dim`; if both positions are then the same, `fromOuter` comes first.
   int64_t fromDim = 0, fromOuter = 1;
-  /// Of a mask: all devices keep the value, because copies do not change a maximum (minimum, and,
+  /// For a mask: all devices keep the value, because copies do not change a maximum (minimum, and,
   /// or).
   bool keepsCopies = false;
-  /// Of a permutation: source and target positions along the axes, the first axis major. Every
+  /// For a permutation: source and target positions along the axes, the first axis major. Every
   /// position is a source exactly once and a target exactly once.
   SmallVector<int64_t, 0> pairs;
   /// Elements that a device holds before and after the step.

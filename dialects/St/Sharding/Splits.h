@@ -47,7 +47,7 @@ std::optional<int64_t> outerOf(llvm::ArrayRef<Split> splits, Axis axis);
 /// Removes `axis`: its part becomes unsplit.
 void eraseAxis(Splits &splits, Axis axis);
 
-/// The splits with the axes of both, or nothing if they overlap.
+/// The splits with the axes of both, or std::nullopt if they overlap.
 std::optional<Splits> unite(llvm::ArrayRef<Split> lhs, llvm::ArrayRef<Split> rhs);
 
 /// The position `outer` within a device's part of the dimension: the product of the unsplit sizes
@@ -55,7 +55,7 @@ std::optional<Splits> unite(llvm::ArrayRef<Split> lhs, llvm::ArrayRef<Split> rhs
 int64_t localOuter(llvm::ArrayRef<Split> splits, int64_t outer);
 
 /// Divides the splits of a dimension that consists of parts of the given sizes, major to minor,
-/// into the splits of the parts. Nothing if an axis crosses parts.
+/// into the splits of the parts. Returns std::nullopt if an axis crosses parts.
 std::optional<llvm::SmallVector<Splits, 2>> splitAtParts(llvm::ArrayRef<Split> splits,
                                                          llvm::ArrayRef<int64_t> sizes);
 

@@ -8,7 +8,7 @@
 
 namespace mlir::st {
 
-/// The minimum and the maximum of a value; nullopt if they are unknown.
+/// The minimum and the maximum of a value; std::nullopt if they are unknown.
 using CoordinateRange = std::optional<std::pair<int64_t, int64_t>>;
 
 /// The ranges of a kernel's inputs that are coordinates of the mesh (`st.axis_index`).

@@ -14,11 +14,11 @@ struct Permutation {
 };
 
 /// The permutation that a gather with constant indices applies to a dimension of several elements;
-/// nothing for another gather.
+/// std::nullopt for another gather.
 std::optional<Permutation> findPermutation(stablehlo::GatherOp gather);
 
-/// The constant indices of a gather, in their order; none if they are not constant. The indices of a
-/// permutation are its sources, also after the operand's dimension was split.
+/// The constant indices of a gather, in their order; none if they are not constant. The indices of
+/// a permutation are its sources, also after the operand's dimension was split.
 SmallVector<int64_t> readSources(stablehlo::GatherOp gather);
 
 /// Emits such a gather.

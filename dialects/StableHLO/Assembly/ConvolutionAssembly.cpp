@@ -68,7 +68,7 @@ static ParseResult parseConvDims(AsmParser &parser, StringRef letters, ConvDims 
 
 static void printConvDims(AsmPrinter &printer, char firstLetter, int64_t first, char secondLetter,
                           int64_t second, ArrayRef<int64_t> spatial) {
-  // Invalid numbers print too: an error message may ask for it.
+  // Also prints invalid numbers, because an error message may need them.
   SmallVector<std::string> names(spatial.size() + 2, "?");
   auto place = [&](int64_t at, std::string name) {
     if (at >= 0 && at < static_cast<int64_t>(names.size()))

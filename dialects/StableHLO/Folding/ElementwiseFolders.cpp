@@ -58,7 +58,7 @@ OpFoldResult SubtractOp::fold(FoldAdaptor adaptor) {
 OpFoldResult MulOp::fold(FoldAdaptor adaptor) {
   if (isSplatOf(adaptor.getRhs(), 1))
     return getLhs();
-  // Not of floats: 0 * inf is NaN.
+  // Excludes floats: 0 * inf is NaN.
   if (isIntegral(getRhs()) && isSplatOf(adaptor.getRhs(), 0))
     return adaptor.getRhs();
   return FOLD_BINARY(a * b, a * b);

@@ -8,8 +8,8 @@
 
 namespace mlir::st {
 
-/// Applies a computation on scalars to each element of tensors of one shape. nullopt if it contains
-/// ops that are not elementwise.
+/// Applies a computation on scalars to each element of tensors of one shape. std::nullopt if it
+/// contains ops that are not elementwise.
 std::optional<SmallVector<Value>> applyToElements(Emitter &emit, Region &computation,
                                                   ValueRange arguments);
 

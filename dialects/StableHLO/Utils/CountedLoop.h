@@ -14,7 +14,7 @@ struct LinearCarry {
   int64_t start, step;
 };
 
-/// The linear form of argument `index` of the body, or nothing.
+/// The linear form of argument `index` of the body, or std::nullopt.
 std::optional<LinearCarry> findLinearCarry(stablehlo::WhileOp op, unsigned index);
 
 /// Returns true if no trip changes the carried value at `index`.
@@ -26,7 +26,7 @@ struct CountedLoop {
 };
 
 /// The trip count of a loop that compares a linear counter with a constant, as JAX's `scan` and
-/// `fori_loop` do; nullopt for any other loop, or if the counter would wrap.
+/// `fori_loop` do; std::nullopt for any other loop, or if the counter would wrap.
 std::optional<CountedLoop> findCountedLoop(stablehlo::WhileOp op);
 
 } // namespace mlir::st

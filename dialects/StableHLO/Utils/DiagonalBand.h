@@ -61,13 +61,13 @@ struct DiagonalBand {
   TileBound getEndTile(int64_t count, int64_t columnTile) const;
 
   /// The tiles that the band touches, in blocks of `rowTile` rows and tiles of `columnTile`
-  /// columns; nothing if some block, or some column tile, has none.
+  /// columns; std::nullopt if some block, or some column tile, has none.
   std::optional<int64_t> countTiles(int64_t rows, int64_t rowTile, int64_t columns,
                                     int64_t columnTile) const;
 };
 
 /// The minimum and the maximum of each argument of a kernel's body that is a device's coordinate;
-/// nullopt for the others. Missing ones are unknown.
+/// std::nullopt for the others. Missing ones are unknown.
 using ArgumentRanges = ArrayRef<std::optional<std::pair<int64_t, int64_t>>>;
 
 /// Bands of the values of a kernel's body, for two groups of its space.

@@ -31,8 +31,8 @@ public:
   static FailureOr<IterationSpace> analyze(Block &body, const DenseSet<Value> &ignored = {});
 
   size_t getNumAxes() const { return axisSizes.size(); }
-  /// Axis of a dimension of a value; nothing for a dimension of size 1, and for an argument that is
-  /// only read through slices.
+  /// Axis of a dimension of a value; std::nullopt for a dimension of size 1, and for an argument
+  /// that is only read through slices.
   std::optional<unsigned> getAxis(Value value, int64_t dim) const;
   int64_t getAxisSize(unsigned axis) const { return axisSizes[axis]; }
 
@@ -54,7 +54,7 @@ public:
   /// slice of an argument, in the argument.
   SmallVector<int64_t> getStrides(Value value) const;
   SmallVector<int64_t> getStrides(const AxisStrides &strides) const;
-  /// The group of iota's dimension; nothing if its size is 1.
+  /// The group of iota's dimension; std::nullopt if its size is 1.
   std::optional<unsigned> getIotaGroup(Operation *iota) const;
 
 private:

@@ -9,8 +9,8 @@
 
 namespace mlir::st {
 
-/// Returns the only dimension of size above 1 for which `isOne` holds: -1 if there is none, nullopt
-/// if there are several.
+/// Returns the only dimension of size above 1 for which `isOne` holds: -1 if there is none,
+/// std::nullopt if there are several.
 std::optional<int64_t> findOnlyDim(Value operand, llvm::function_ref<bool(int64_t)> isOne);
 
 /// Returns true if a product contracts the rows of its left operand rather than its columns, the

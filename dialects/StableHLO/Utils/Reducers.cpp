@@ -65,7 +65,7 @@ bool mlir::st::isNeutral(Region &reducer, Value value) {
   if (!combiner || !matchPattern(value, m_Constant(&constant)) || !constant.isSplat() ||
       isa<ComplexType>(constant.getElementType()))
     return false;
-  // Nor does the other zero change a sum.
+  // Zeros of both signs are neutral in a sum.
   if (isa<hlo::AddOp>(combiner) && isa<FloatType>(constant.getElementType()))
     return constant.getSplatValue<APFloat>().isZero();
   return constant.getSplatValue<Attribute>() ==

@@ -37,7 +37,8 @@ struct Powers {
   }
 };
 
-/// Exponents of values with respect to a sum and its operand; nullopt if it is no such product.
+/// Exponents of values with respect to a sum and its operand; std::nullopt if it is no such
+/// product.
 class PowerAnalysis {
 public:
   explicit PowerAnalysis(hlo::ReduceOp sum) : sum(sum) {}

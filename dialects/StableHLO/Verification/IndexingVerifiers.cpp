@@ -19,7 +19,7 @@ namespace {
 struct IndexedAccess {
   Operation *op;
   RankedTensorType tensor;  // The region that is read or written.
-  RankedTensorType indices; // Where.
+  RankedTensorType indices; // The positions of the regions.
   int64_t slicesRank;       // Rank of gather's result or scatter's updates.
 
   struct List {

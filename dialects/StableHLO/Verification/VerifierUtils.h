@@ -19,7 +19,7 @@ LogicalResult verifySortedDims(Operation *op, StringRef name, ArrayRef<int64_t> 
 /// The attribute `name` has one element per dimension of a tensor of `rank`.
 LogicalResult verifySizeIsRank(Operation *op, StringRef name, size_t size, int64_t rank);
 
-/// All of `values` have the same shape.
+/// All of `types` have the same shape.
 LogicalResult verifySameShapes(Operation *op, StringRef name, TypeRange types);
 
 /// The region is one block that takes `args` and ends in a stablehlo.return of `results`. `name` is

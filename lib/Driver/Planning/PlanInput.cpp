@@ -205,8 +205,8 @@ static const char *precisionOf(const TrainingRun &run) {
 
 /// Returns true if the configuration has a key with the value "auto" or null.
 static bool isLeftOpen(const TrainingRun &run, StringRef key) {
-  return llvm::any_of(run.fates, [&](const KeyFate &fate) {
-    return fate.key == key && fate.reason == kLeftToTheRun;
+  return llvm::any_of(run.keys, [&](const KeyStatus &status) {
+    return status.key == key && status.reason == kLeftToTheRun;
   });
 }
 
@@ -234,7 +234,7 @@ absl::Status mlir::st::addDeepSpeedConfig(StringRef text, StringRef path, int64_
   input.model.precision = precisionOf(run);
   input.optimizer = run.optimizer;
   input.autotunes = run.autotunes;
-  input.fates = planFates(run);
+  input.keys = planKeys(run);
   input.globalBatch = run.globalBatch;
   input.run = run;
   if (isLeftOpen(run, "train_micro_batch_size_per_gpu")) {
@@ -316,7 +316,7 @@ absl::StatusOr<PlanInput> mlir::st::readTrainingRun(const TrainingRun &run) {
                   Twine(layout.replicas) + " replicas x micro-batch " + Twine(layout.microBatch));
   input.layout = layout;
   input.globalBatch = layout.globalBatch();
-  input.fates = planFates(run);
+  input.keys = planKeys(run);
   input.measured = run.measured;
   input.run = run;
   return input;

@@ -37,7 +37,7 @@ struct PlanInput {
     bool offloadsOptimizer = false;
   };
   std::optional<OpenRun> openRun;
-  std::vector<KeyFate> fates;
+  std::vector<KeyStatus> keys;
   std::optional<RunMeasurements> measured;
   /// The described run, for the profile's switches that it sets.
   std::optional<TrainingRun> run;

@@ -21,8 +21,8 @@ static void runUnfused(::st::proto::ImplementationProfile &profile, StringRef re
 }
 
 static bool says(const TrainingRun &run, ArrayRef<StringRef> keys) {
-  return llvm::any_of(run.fates,
-                      [&](const KeyFate &fate) { return llvm::is_contained(keys, fate.key); });
+  return llvm::any_of(
+      run.keys, [&](const KeyStatus &status) { return llvm::is_contained(keys, status.key); });
 }
 
 void mlir::st::applyRun(const TrainingRun &run, ::st::proto::ImplementationProfile &profile) {
@@ -108,19 +108,19 @@ constexpr Unused unused[] = {
     {"fp16_lm_cross_entropy", "the loss is computed in f32"},
 };
 
-std::vector<KeyFate> mlir::st::planFates(const TrainingRun &run) {
-  std::vector<KeyFate> fates = run.fates;
-  for (KeyFate &fate : fates) {
-    if (fate.fate != KeyFate::Honoured)
+std::vector<KeyStatus> mlir::st::planKeys(const TrainingRun &run) {
+  std::vector<KeyStatus> keys = run.keys;
+  for (KeyStatus &status : keys) {
+    if (status.status != KeyStatus::Honoured)
       continue;
-    const bool isFlash = StringRef(fate.key).starts_with("use_flash_attn");
+    const bool isFlash = StringRef(status.key).starts_with("use_flash_attn");
     const Unused *found =
-        llvm::find_if(unused, [&](const Unused &each) { return each.name == fate.key; });
+        llvm::find_if(unused, [&](const Unused &each) { return each.name == status.key; });
     if (!isFlash && found == std::end(unused))
       continue;
-    fate.fate = KeyFate::NoEffect;
-    fate.reason = isFlash ? "the profile has no fused attention: times are those without it"
-                          : found->reason.str();
+    status.status = KeyStatus::NoEffect;
+    status.reason = isFlash ? "the profile has no fused attention: times are those without it"
+                            : found->reason.str();
   }
-  return fates;
+  return keys;
 }

@@ -14,7 +14,7 @@ void applyRun(const TrainingRun &run, ::st::proto::ImplementationProfile &profil
 
 /// The treatment of a run's keys for a plan. Keys that only the checks of a log use have no effect
 /// on a plan.
-std::vector<KeyFate> planFates(const TrainingRun &run);
+std::vector<KeyStatus> planKeys(const TrainingRun &run);
 
 } // namespace mlir::st
 

@@ -1,4 +1,5 @@
-// Contention of tasks that share chips: compares full simulations of small pipelines with plays.
+// Contention of tasks that share chips: compares full simulations of small pipelines with composed
+// times.
 #include "lib/Driver/Planning/PlannedModels.h"
 #include "lib/Driver/Planning/SimulatedPrograms.h"
 #include "lib/Planner/Simulated/SimulatedPipeline.h"
@@ -110,11 +111,11 @@ static TaskNumbers loneWork(const ::st::SimulatedGroup &group, int64_t microBatc
   return work;
 }
 
-static absl::StatusOr<TaskNumbers> playedWork(const ::st::Layout &layout,
-                                              const ::st::SimulatedPipeline &pipeline,
-                                              const ::st::PipelineOrder &order) {
+static absl::StatusOr<TaskNumbers> composedWork(const ::st::Layout &layout,
+                                                const ::st::SimulatedPipeline &pipeline,
+                                                const ::st::PipelineOrder &order) {
   ST_ASSIGN_OR_RETURN(auto groups,
-                      ::st::playSimulated(layout, pipeline, order, /*keepRuns=*/false));
+                      ::st::timeSimulatedPipeline(layout, pipeline, order, /*keepRuns=*/false));
   TaskNumbers work = {};
   for (const ::st::SimulatedGroupTimes &group : groups) {
     work[::st::PrologueTask] += group.prologue;
@@ -126,17 +127,17 @@ static absl::StatusOr<TaskNumbers> playedWork(const ::st::Layout &layout,
   return work;
 }
 
-/// Corrects the play of one kind of task towards the simulation. Adjusts the slowdown by other
-/// groups if there is one, otherwise the pace.
-static void correct(Contention &contention, size_t kind, double simulated, double played,
+/// Corrects the composed time of one kind of task towards the simulated one. Adjusts the slowdown
+/// by other groups if there is one, otherwise the pace.
+static void correct(Contention &contention, size_t kind, double simulated, double composed,
                     double lone) {
   auto &row = contention.slowdown[kind];
   const bool isSlowedDown = llvm::any_of(row, [](double share) { return share > 0; });
   // Tasks that overlap little in a small pipeline give no estimate of their slowdown.
   constexpr double kMaxScaled = 4;
-  if (isSlowedDown && simulated > lone && kMaxScaled * (played - lone) > simulated - lone) {
+  if (isSlowedDown && simulated > lone && kMaxScaled * (composed - lone) > simulated - lone) {
     for (double &share : row)
-      share *= (simulated - lone) / (played - lone);
+      share *= (simulated - lone) / (composed - lone);
     return;
   }
   if (simulated <= lone)
@@ -179,8 +180,8 @@ absl::Status SimulatedPrograms::matchTotal(const ::st::Layout &layout,
     const double factor = (minimum + maximum) / 2;
     for (size_t kind = 0; kind < ::st::kTaskKinds; ++kind)
       step.pipeline.contention.pace[kind] = pace[kind] * factor;
-    ST_ASSIGN_OR_RETURN(const auto groups, ::st::playSimulated(layout, step.pipeline, order,
-                                                               /*keepRuns=*/false));
+    ST_ASSIGN_OR_RETURN(const auto groups, ::st::timeSimulatedPipeline(layout, step.pipeline, order,
+                                                                       /*keepRuns=*/false));
     double end = 0;
     for (const ::st::SimulatedGroupTimes &group : groups)
       end = std::max(end, group.end);
@@ -201,10 +202,10 @@ SimulatedPrograms::compareWithPipeline(const ::st::Layout &layout, const Program
   // Correcting one kind changes the others.
   constexpr int kRounds = 6;
   for (int round = 0; round < kRounds; ++round) {
-    ST_ASSIGN_OR_RETURN(const TaskNumbers played, playedWork(layout, step.pipeline, order));
+    ST_ASSIGN_OR_RETURN(const TaskNumbers composed, composedWork(layout, step.pipeline, order));
     for (size_t kind = 0; kind < ::st::kTaskKinds; ++kind)
       if (step.lone[kind] > 0)
-        correct(step.pipeline.contention, kind, step.simulated[kind], played[kind],
+        correct(step.pipeline.contention, kind, step.simulated[kind], composed[kind],
                 step.lone[kind]);
   }
   ST_RETURN_IF_ERROR(matchTotal(layout, order, step));

@@ -34,7 +34,7 @@ NameScope TaskGroups::scopeOf(Operation *op) {
 }
 
 /// Groups an op with ops of the same layer whose values it uses, or that share an operand with it.
-void TaskGroups::connect(Operation *op, llvm::MapVector<Value, SmallVector<Operation *>> &takers) {
+void TaskGroups::connect(Operation *op, llvm::MapVector<Value, SmallVector<Operation *>> &users) {
   groups.insert(op);
   if (isIndependent(op))
     return;
@@ -53,9 +53,9 @@ void TaskGroups::connect(Operation *op, llvm::MapVector<Value, SmallVector<Opera
       joins(maker);
     if (elementsOf(value) <= kFewElements)
       continue;
-    for (Operation *other : takers[value])
+    for (Operation *other : users[value])
       joins(other);
-    takers[value].push_back(op);
+    users[value].push_back(op);
   }
 }
 
@@ -65,12 +65,12 @@ void TaskGroups::group() {
       ops.push_back(&op);
       scopes[&op] = scopeOf(&op);
     }
-  llvm::MapVector<Value, SmallVector<Operation *>> takers;
+  llvm::MapVector<Value, SmallVector<Operation *>> users;
   for (Operation *op : ops)
-    connect(op, takers);
+    connect(op, users);
 }
 
-/// Bytes of a value; in 16 bits if the program also has it in 16 bits, a framework's only copy.
+/// Bytes of a value. If the program also has it in 16 bits, a framework holds only that copy.
 double TaskGroups::bytesOf(Value value) const {
   int64_t width = widthOf(value.getType());
   for (Operation *user : value.getUsers())

@@ -52,7 +52,7 @@ public:
 
 private:
   void group();
-  void connect(Operation *op, llvm::MapVector<Value, SmallVector<Operation *>> &takers);
+  void connect(Operation *op, llvm::MapVector<Value, SmallVector<Operation *>> &users);
   double bytesOf(Value value) const;
   ::st::proto::OpWork sumUp(ArrayRef<Operation *> ops) const;
   void nameTensors(const llvm::SetVector<Value> &taken, const llvm::SetVector<Value> &outputs,

@@ -33,8 +33,8 @@ struct TimedCommand {
   int64_t times = 1; ///< in a loop
 };
 
-/// The commands of a task; nullopt if the trip count of a loop depends on data. InvalidArgument if
-/// the task cannot be read.
+/// The commands of a task; std::nullopt if the trip count of a loop depends on data.
+/// InvalidArgument if the task cannot be read.
 absl::StatusOr<std::optional<std::vector<TimedCommand>>>
 timeCommands(const ::st::proto::Task &task, const ::st::proto::CudaCode &code,
              const ::st::Costs &costs);

@@ -37,9 +37,9 @@ struct Rendezvous {
   bool isOver = false;
 };
 
-class Player {
+class GpuStepSimulator {
 public:
-  Player(const proto::Executable &program, const ::st::Costs &costs)
+  GpuStepSimulator(const proto::Executable &program, const ::st::Costs &costs)
       : program(program), costs(costs), gpusPerNode(program.cuda().gpu().gpus_per_node()) {}
 
   absl::StatusOr<std::optional<GpuStep>> run();
@@ -83,7 +83,7 @@ private:
 
 } // namespace
 
-absl::Status Player::prepare() {
+absl::Status GpuStepSimulator::prepare() {
   for (const proto::Group &group : program.groups()) {
     for (const proto::Task &task : group.tasks()) {
       ST_ASSIGN_OR_RETURN(std::optional<std::vector<TimedCommand>> commands,
@@ -105,29 +105,29 @@ absl::Status Player::prepare() {
   return absl::OkStatus();
 }
 
-void Player::runKernel(RankState &state, GpuStep::Run &run, const TimedCommand &command) {
+void GpuStepSimulator::runKernel(RankState &state, GpuStep::Run &run, const TimedCommand &command) {
   end(state, command, startOf(state, command) + command.us);
   step.serialSum += command.us;
   if (!command.aside)
     run.kernels += command.us;
 }
 
-double Player::timeOfMessage(int64_t from, int64_t to, double bytes) const {
+double GpuStepSimulator::timeOfMessage(int64_t from, int64_t to, double bytes) const {
   if (states[from].device == states[to].device)
     return costs.memoryPass(2 * bytes, 0).total();
   return costs.transfer(bytes, nodeOf(from) != nodeOf(to), /*sharers=*/1);
 }
 
-double Player::timeOfExchange(const Members &members, const TimedCommand &command) const {
+double GpuStepSimulator::timeOfExchange(const Members &members, const TimedCommand &command) const {
   std::map<int64_t, int> inNode;
   std::set<int64_t> devices;
   for (int64_t member : members) {
     ++inNode[nodeOf(member)];
     devices.insert(states[member].device);
   }
-  const double whole = command.bytes * static_cast<double>(members.size());
+  const double allBytes = command.bytes * static_cast<double>(members.size());
   if (devices.size() == 1)
-    return costs.memoryPass(2 * whole, 0).total();
+    return costs.memoryPass(2 * allBytes, 0).total();
   ::st::GroupPlacement group;
   group.ranks = static_cast<int>(members.size());
   group.perNode = 1;
@@ -140,11 +140,11 @@ double Player::timeOfExchange(const Members &members, const TimedCommand &comman
                      ? static_cast<int>(std::max<int64_t>(
                            1, std::abs(states[members[1]].device - states[members[0]].device)))
                      : 1;
-  return costs.collective(command.isSame ? "all_gather" : "all_to_all", whole, group).device;
+  return costs.collective(command.isSame ? "all_gather" : "all_to_all", allBytes, group).device;
 }
 
 /// Returns true if all members have arrived; the last one releases the others.
-bool Player::exchange(int64_t rank, const TimedCommand &command) {
+bool GpuStepSimulator::exchange(int64_t rank, const TimedCommand &command) {
   RankState &state = states[rank];
   auto table =
       state.table.subspan(static_cast<size_t>(command.first), static_cast<size_t>(command.count));
@@ -170,7 +170,7 @@ bool Player::exchange(int64_t rank, const TimedCommand &command) {
   return true;
 }
 
-void Player::send(int64_t rank, const TimedCommand &command) {
+void GpuStepSimulator::send(int64_t rank, const TimedCommand &command) {
   RankState &state = states[rank];
   const int64_t to = state.table[static_cast<size_t>(command.peer)];
   if (to < 0)
@@ -180,7 +180,7 @@ void Player::send(int64_t rank, const TimedCommand &command) {
   messages[{rank, to, command.channel}].push_back(left + timeOfMessage(rank, to, command.bytes));
 }
 
-bool Player::receive(int64_t rank, const TimedCommand &command) {
+bool GpuStepSimulator::receive(int64_t rank, const TimedCommand &command) {
   RankState &state = states[rank];
   GpuStep::Run &run = step.ranks[rank][state.entry];
   const int64_t from = state.table[static_cast<size_t>(command.peer)];
@@ -202,7 +202,7 @@ bool Player::receive(int64_t rank, const TimedCommand &command) {
 }
 
 /// Returns true if the rank has passed the command.
-bool Player::runCommand(int64_t rank, const TimedCommand &command) {
+bool GpuStepSimulator::runCommand(int64_t rank, const TimedCommand &command) {
   RankState &state = states[rank];
   switch (command.kind) {
   case TimedCommand::Kernel:
@@ -220,7 +220,7 @@ bool Player::runCommand(int64_t rank, const TimedCommand &command) {
 }
 
 /// Runs a rank until it waits for another one. Returns true if it progressed.
-bool Player::advance(int64_t rank) {
+bool GpuStepSimulator::advance(int64_t rank) {
   RankState &state = states[rank];
   bool hasMoved = false;
   while (state.entry < state.group->schedule_size()) {
@@ -251,7 +251,7 @@ bool Player::advance(int64_t rank) {
 }
 
 /// Sums the kernels of a rank of the group by name.
-std::vector<GpuStep::Work> Player::worksOf(const proto::Group &group) {
+std::vector<GpuStep::Work> GpuStepSimulator::worksOf(const proto::Group &group) {
   std::map<std::string, GpuStep::Work> byName;
   for (const proto::ScheduleEntry &entry : group.schedule())
     for (const TimedCommand &command : tasks[&group.tasks(static_cast<int>(entry.task()))]) {
@@ -274,7 +274,7 @@ std::vector<GpuStep::Work> Player::worksOf(const proto::Group &group) {
   return works;
 }
 
-absl::StatusOr<std::optional<GpuStep>> Player::run() {
+absl::StatusOr<std::optional<GpuStep>> GpuStepSimulator::run() {
   ST_RETURN_IF_ERROR(prepare());
   if (dependsOnData)
     return std::nullopt;
@@ -301,9 +301,9 @@ absl::StatusOr<std::optional<GpuStep>> Player::run() {
   return std::move(step);
 }
 
-absl::StatusOr<std::optional<GpuStep>> mlir::st::playGpuStep(const proto::Executable &program,
-                                                             const ::st::Costs &costs) {
-  return Player(program, costs).run();
+absl::StatusOr<std::optional<GpuStep>> mlir::st::simulateGpuStep(const proto::Executable &program,
+                                                                 const ::st::Costs &costs) {
+  return GpuStepSimulator(program, costs).run();
 }
 
 //===----------------------------------------------------------------------===//

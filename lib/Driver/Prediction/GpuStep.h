@@ -40,10 +40,10 @@ struct GpuStep {
 };
 
 /// Simulates the commands of all ranks in the order of their schedules, each rank on two streams:
-/// one of kernels and one of concurrent transfers. nullopt if the trip count of a loop depends on
-/// data. InvalidArgument for a program that cannot be read or whose ranks deadlock.
-absl::StatusOr<std::optional<GpuStep>> playGpuStep(const ::st::proto::Executable &program,
-                                                   const ::st::Costs &costs);
+/// one of kernels and one of concurrent transfers. std::nullopt if the trip count of a loop depends
+/// on data. InvalidArgument for a program that cannot be read or whose ranks deadlock.
+absl::StatusOr<std::optional<GpuStep>> simulateGpuStep(const ::st::proto::Executable &program,
+                                                       const ::st::Costs &costs);
 
 /// Costs on a GPU, and their sources.
 struct DescribedGpu {

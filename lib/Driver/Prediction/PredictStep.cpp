@@ -91,7 +91,7 @@ absl::Status mlir::st::predictGpuStep(const CompileRequest &request, const ::st:
                                       "does not predict its time"))
                 : absl::OkStatus();
   ST_ASSIGN_OR_RETURN(std::unique_ptr<DescribedGpu> described, describeGpu(gpu));
-  ST_ASSIGN_OR_RETURN(std::optional<GpuStep> step, playGpuStep(executable, *described->costs));
+  ST_ASSIGN_OR_RETURN(std::optional<GpuStep> step, simulateGpuStep(executable, *described->costs));
   if (step)
     *executable.mutable_prediction() = writePrediction(executable, *step, described->constants);
   if (page && !step)

@@ -19,7 +19,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 using Kind = DeepSpeedKind;
-using Fate = DeepSpeedFate;
+using Status = DeepSpeedStatus;
 
 static std::string shortened(StringRef text) {
   constexpr size_t limit = 60;
@@ -153,7 +153,7 @@ absl::Status ConfigReader::checkKind(const DeepSpeedKey &key, StringRef name,
 /// Rejects enabled features that cannot be planned.
 absl::Status ConfigReader::checkOff(const DeepSpeedKey &key, StringRef name,
                                     const llvm::json::Value &value) {
-  if (key.fate != Fate::Off)
+  if (key.status != Status::Off)
     return absl::OkStatus();
   const llvm::json::Object *section = value.getAsObject();
   // A section without the key is on, except those that DeepSpeed disables by default.
@@ -174,20 +174,20 @@ absl::Status ConfigReader::readValue(const std::string &name, const llvm::json::
     return absl::InvalidArgumentError(path.str() + ":" + std::to_string(lineOf(name)) +
                                       ": unknown key '" + shortened(name) + "'" +
                                       suggestDeepSpeedKey(name));
-  KeyFate fate{KeyFate::Honoured, name, "", lineOf(name)};
+  KeyStatus status{KeyStatus::Honoured, name, "", lineOf(name)};
   if (!isGiven(value)) {
-    fate.reason = kLeftToTheRun;
+    status.reason = kLeftToTheRun;
   } else {
     ST_RETURN_IF_ERROR(checkKind(*key, name, value));
     ST_RETURN_IF_ERROR(checkOff(*key, name, value));
     values[name] = &value;
   }
-  if (key->fate != Fate::Honoured) {
-    fate.fate = KeyFate::NoEffect;
-    fate.reason =
-        key->fate == Fate::Off ? "the feature that it configures is off" : key->note.str();
+  if (key->status != Status::Honoured) {
+    status.status = KeyStatus::NoEffect;
+    status.reason =
+        key->status == Status::Off ? "the feature that it configures is off" : key->note.str();
   }
-  run.fates.push_back(std::move(fate));
+  run.keys.push_back(std::move(status));
   const llvm::json::Object *section = value.getAsObject();
   bool isOpen = StringRef(key->name).ends_with(".*");
   if (section && key->kind == Kind::Section && !isOpen)

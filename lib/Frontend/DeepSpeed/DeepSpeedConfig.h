@@ -14,7 +14,7 @@ namespace mlir::st {
 ///
 /// Any two of the three batch sizes determine the third on `run.dataParallel` replicas, or on
 /// `devices` if it is not 0 and `run` has no world size. If the number of devices is unknown, three
-/// batch sizes determine it. Every key is added to `run.fates`, nested ones as
+/// batch sizes determine it. Every key is added to `run.keys`, nested ones as
 /// "zero_optimization.stage". The error is one line: the file and line, the key, the expected and
 /// the found value; `run` is then unusable.
 absl::Status readDeepSpeedConfig(StringRef json, StringRef path, TrainingRun &run,

@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 using Kind = DeepSpeedKind;
-using Fate = DeepSpeedFate;
+using Status = DeepSpeedStatus;
 
 static constexpr StringRef kScale = "changes how values are rounded or scaled, not the work";
 static constexpr StringRef kUpdate = "a number of the update: its cost is the same for any value";
@@ -23,15 +23,15 @@ static constexpr StringRef kDefault = "allows what is allowed here";
 static constexpr StringRef kOff = "belongs to what is off";
 
 static constexpr DeepSpeedKey honoured(StringRef name, Kind kind) {
-  return {name, kind, Fate::Honoured, ""};
+  return {name, kind, Status::Honoured, ""};
 }
 
 static constexpr DeepSpeedKey noEffect(StringRef name, Kind kind, StringRef reason) {
-  return {name, kind, Fate::NoEffect, reason};
+  return {name, kind, Status::NoEffect, reason};
 }
 
 static constexpr DeepSpeedKey off(StringRef name, Kind kind, StringRef reason) {
-  return {name, kind, Fate::Off, reason};
+  return {name, kind, Status::Off, reason};
 }
 
 constexpr DeepSpeedKey table[] = {

@@ -23,7 +23,7 @@ enum class DeepSpeedKind {
   Any
 };
 
-enum class DeepSpeedFate {
+enum class DeepSpeedStatus {
   Honoured,
   NoEffect,
   /// A flag that must be off, or a section whose "enabled" must be off; an integer that must be
@@ -35,7 +35,7 @@ enum class DeepSpeedFate {
 struct DeepSpeedKey {
   StringRef name;
   DeepSpeedKind kind;
-  DeepSpeedFate fate;
+  DeepSpeedStatus status;
   /// NoEffect: the reason. Off: the feature that cannot be planned.
   StringRef note = "";
 };
@@ -45,7 +45,7 @@ ArrayRef<DeepSpeedKey> deepSpeedKeys();
 /// The key of this name, or its section if that takes any keys; null if it is unknown.
 const DeepSpeedKey *findDeepSpeedKey(StringRef name);
 
-/// "; did you mean 'X'?" with the nearest known name, or nothing if none is near.
+/// "; did you mean 'X'?" with the nearest known name; empty if none is near.
 std::string suggestDeepSpeedKey(StringRef name);
 
 } // namespace mlir::st

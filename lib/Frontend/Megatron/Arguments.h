@@ -28,7 +28,7 @@ enum class ArgumentKind {
 };
 
 /// The treatment of an argument.
-enum class ArgumentFate {
+enum class ArgumentStatus {
   Honoured,
   NoEffect,
   /// Only some values are accepted; others are refused when the arguments become a run.
@@ -45,7 +45,7 @@ using RunField =
 struct Argument {
   StringRef name;
   ArgumentKind kind;
-  ArgumentFate fate;
+  ArgumentStatus status;
   RunField field;
   /// NoEffect: the reason. Restricted: the accepted values, separated by bars.
   StringRef note;
@@ -70,7 +70,7 @@ ArrayRef<ArgumentAlias> argumentAliases();
 const Argument *findArgument(StringRef name);
 /// The alias of an option, given without its two dashes; null if there is none.
 const ArgumentAlias *findAlias(StringRef option);
-/// ", did you mean 'X'?" with the nearest known name, or nothing if none is near.
+/// ", did you mean 'X'?" with the nearest known name; empty if none is near.
 std::string suggestArgument(StringRef name);
 
 /// An argument with its given value.
@@ -89,7 +89,7 @@ struct GivenArgument {
 };
 
 /// Reads a value as a log prints it (a Python value): sets all of `given` except the line. Returns
-/// "expected ..., found ..." if the value is not of the argument's kind, or nothing.
+/// "expected ..., found ..." if the value is not of the argument's kind; otherwise empty.
 std::string readValue(const Argument &argument, StringRef text, GivenArgument &given);
 /// The same for values of a command line.
 std::string readValues(const Argument &argument, ArrayRef<std::string> texts, GivenArgument &given);

@@ -38,7 +38,7 @@ static bool beginsAssignment(StringRef text) {
   return assignmentLength(text.take_front(256)) != 0;
 }
 
-/// Past the quote that closes the one at `at`; npos where none does.
+/// The position after the quote that closes the one at `at`; npos if there is none.
 static size_t skipQuotes(StringRef text, size_t at) {
   char quote = text[at++];
   for (; at < text.size(); ++at) {
@@ -201,7 +201,7 @@ void WordSplitter::stepQuoted() {
   ++at;
 }
 
-/// The bracket that closes the one at `at`; npos where none near does.
+/// The position of the bracket that closes the one at `at`; npos if none is near.
 static size_t findClosing(StringRef text, size_t at) {
   constexpr size_t longest = 4096;
   text = text.take_front(at + longest);

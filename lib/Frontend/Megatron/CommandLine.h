@@ -52,7 +52,7 @@ private:
 };
 
 /// Number of processes that the words before a script start: for torchrun, the launchers of PyTorch
-/// and DeepSpeed, mpirun and srun. Nothing if they do not say.
+/// and DeepSpeed, mpirun and srun. Returns std::nullopt if they do not say.
 std::optional<int64_t> launchedProcesses(const CommandLine &command);
 
 } // namespace mlir::st

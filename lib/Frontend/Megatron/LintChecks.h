@@ -14,7 +14,7 @@ struct LintLayout {
   int64_t tensorParallel = 1, pipelineParallel = 1, virtualStages = 1, contextParallel = 1;
   int64_t worldSize = 0, dataParallel = 0;
   int64_t layers = 0, microBatch = 0, globalBatch = 0;
-  /// Whether stages may differ in their layers.
+  /// True if stages may differ in their numbers of layers.
   bool isUneven = false;
 };
 
@@ -50,7 +50,7 @@ ArrayRef<LintCheck> settingChecks();
 ArrayRef<LintCheck> measurementChecks();
 
 /// The family of a run by its script, otherwise by its tokenizer or the name of its vocabulary;
-/// nothing if none determines it.
+/// std::nullopt if none determines it.
 std::optional<RunFamily> runFamily(const MegatronLog &log);
 std::optional<RunFamily> scriptFamily(StringRef script);
 std::optional<RunFamily> tokenizerFamily(StringRef tokenizer);

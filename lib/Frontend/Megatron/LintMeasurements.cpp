@@ -71,7 +71,8 @@ static void checkIterations(Linter &linter) {
     }
 }
 
-/// Milliseconds of an iteration as its lines print it: the median. Nothing where none does.
+/// The median of the milliseconds of an iteration that the log prints; std::nullopt if it prints
+/// none.
 static std::optional<double> medianIteration(const MegatronLog &log) {
   SmallVector<double> times;
   for (const LoggedIteration &logged : log.measured.iterations)
@@ -181,20 +182,20 @@ static double sumTimers(const LoggedTimers &logged) {
 static void checkOptimizerParts(Linter &linter) {
   constexpr double tolerance = 1.05;
   for (const LoggedTimers &logged : linter.log.measured.timers) {
-    std::optional<double> whole = logged.find("optimizer");
+    std::optional<double> total = logged.find("optimizer");
     double sum = 0.0;
     for (const auto &[name, milliseconds] : logged.timers)
       if (StringRef(name).starts_with("optimizer-"))
         sum += milliseconds;
     // Two decimals are printed of each.
     double slack = 0.005 * static_cast<double>(logged.timers.size());
-    if (!whole || sum <= *whole * tolerance + slack)
+    if (!total || sum <= *total * tolerance + slack)
       continue;
     linter
         .report("timer-sum", {}, logged.line, "sum of the optimizer's timers", printNumber(sum),
                 "the timers within the optimizer add up to " + printNumber(sum) +
-                    " ms, and the optimizer takes " + printNumber(*whole) + " ms")
-        .values.emplace_back("optimizer", printNumber(*whole));
+                    " ms, and the optimizer takes " + printNumber(*total) + " ms")
+        .values.emplace_back("optimizer", printNumber(*total));
   }
 }
 

@@ -93,11 +93,11 @@ static void checkStableRate(Linter &linter) {
   for (const Length &length : lengths) {
     std::optional<int64_t> end = log.integer(length.end);
     isGiven |= end.value_or(0) > 0;
-    StringRef whole = log.find(length.decay) ? length.decay : length.train;
-    std::optional<int64_t> steps = log.integer(whole);
+    StringRef total = log.find(length.decay) ? length.decay : length.train;
+    std::optional<int64_t> steps = log.integer(total);
     const int64_t warmup = log.integer(length.warmup).value_or(0);
     if (end && steps && *end > *steps - warmup)
-      linter.report("stable-decay", {length.end, length.warmup, whole},
+      linter.report("stable-decay", {length.end, length.warmup, total},
                     "the final decay is " + Twine(*end) + " long, longer than the " +
                         Twine(std::max<int64_t>(*steps - warmup, 0)) + " after the warm-up");
   }

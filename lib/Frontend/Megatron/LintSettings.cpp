@@ -113,10 +113,10 @@ static void checkLearningRate(Linter &linter) {
   for (const Length &length : lengths) {
     StringRef end = log.find(length.decay) ? length.decay : length.train;
     int64_t warmup = log.integer(length.warmup).value_or(0);
-    std::optional<int64_t> whole = log.integer(end);
-    if (warmup > 0 && whole && *whole > 0 && warmup >= *whole)
+    std::optional<int64_t> total = log.integer(end);
+    if (warmup > 0 && total && *total > 0 && warmup >= *total)
       linter.report("warmup-length", {length.warmup, end},
-                    "a warm-up of " + Twine(warmup) + " does not end before the " + Twine(*whole) +
+                    "a warm-up of " + Twine(warmup) + " does not end before the " + Twine(*total) +
                         " of " + end);
   }
 }

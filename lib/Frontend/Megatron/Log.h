@@ -21,7 +21,7 @@ using ArgumentMap = llvm::MapVector<StringRef, GivenArgument>;
 struct MegatronLog {
   std::string path;
   /// The file name of the training script, and the number of processes that the launcher starts;
-  /// nullopt if no command line gives it.
+  /// std::nullopt if no command line gives it.
   std::string script;
   std::optional<int64_t> processes;
   /// First lines of the command line and of the last dump; 0 if there is none.
@@ -34,7 +34,7 @@ struct MegatronLog {
   /// The argument of the dump, or otherwise of the command line. Null if neither has it and, unless
   /// `orNone`, if it is None.
   const GivenArgument *find(StringRef name, bool orNone = false) const;
-  /// The same for integers and flags; nothing if not given.
+  /// The same for integers and flags; std::nullopt if not given.
   std::optional<int64_t> integer(StringRef name) const;
   std::optional<double> number(StringRef name) const;
   bool flag(StringRef name) const { return integer(name).value_or(0) != 0; }

@@ -11,7 +11,7 @@ using namespace mlir::st;
 /// Larger numbers indicate damage; sums and products below it stay exact enough.
 constexpr double largest = 1e15;
 
-/// Removes the number at the start of `text`; nothing if there is none.
+/// Removes and returns the number at the start of `text`; std::nullopt if there is none.
 static std::optional<double> takeNumber(StringRef &text) {
   StringRef rest = text.ltrim();
   StringRef digits =

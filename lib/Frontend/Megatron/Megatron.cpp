@@ -56,7 +56,7 @@ private:
   void decideRecomputation();
   void decideStep();
   void takeMeasurements();
-  void listFates();
+  void listKeys();
 
   absl::Status error(StringRef name, const Twine &message) const {
     const GivenArgument *given = log.find(name, /*orNone=*/true);
@@ -77,7 +77,7 @@ private:
 
 absl::Status RunBuilder::refuseRestricted(const GivenArgument &given) const {
   const Argument &argument = *given.argument;
-  if (argument.fate != ArgumentFate::Restricted || given.isNone)
+  if (argument.status != ArgumentStatus::Restricted || given.isNone)
     return absl::OkStatus();
   StringRef text = given.text;
   // Some versions print integers as 1.0.
@@ -306,22 +306,22 @@ void RunBuilder::takeMeasurements() {
     run.measured = std::move(result);
 }
 
-void RunBuilder::listFates() {
+void RunBuilder::listKeys() {
   for (const ArgumentMap *map : {&log.fromCommand, &log.fromDump})
     for (const auto &[name, given] : *map) {
       const Argument &argument = *given.argument;
-      KeyFate fate{KeyFate::Honoured, name.str(), "", given.line};
+      KeyStatus status{KeyStatus::Honoured, name.str(), "", given.line};
       if (map == &log.fromCommand && log.fromDump.contains(name)) {
-        fate.fate = KeyFate::NoEffect;
-        fate.reason = "the argument dump overrides the command line";
-      } else if (argument.fate == ArgumentFate::NoEffect) {
-        fate.fate = KeyFate::NoEffect;
-        fate.reason = argument.note.str();
-      } else if (argument.fate == ArgumentFate::Restricted) {
-        fate.fate = KeyFate::NoEffect;
-        fate.reason = "what it would turn on is off";
+        status.status = KeyStatus::NoEffect;
+        status.reason = "the argument dump overrides the command line";
+      } else if (argument.status == ArgumentStatus::NoEffect) {
+        status.status = KeyStatus::NoEffect;
+        status.reason = argument.note.str();
+      } else if (argument.status == ArgumentStatus::Restricted) {
+        status.status = KeyStatus::NoEffect;
+        status.reason = "what it would turn on is off";
       }
-      run.fates.push_back(std::move(fate));
+      run.keys.push_back(std::move(status));
     }
 }
 
@@ -337,7 +337,7 @@ absl::StatusOr<TrainingRun> RunBuilder::build() {
   decideRecomputation();
   decideStep();
   takeMeasurements();
-  listFates();
+  listKeys();
   return std::move(run);
 }
 

@@ -13,7 +13,7 @@ namespace mlir::st {
 /// argument, the expected and the found value.
 absl::StatusOr<TrainingRun> buildTrainingRun(const MegatronLog &log);
 
-/// Number of tokens of a well-known vocabulary, by its file name; nothing for others.
+/// Number of tokens of a well-known vocabulary, by its file name; std::nullopt for others.
 std::optional<int64_t> knownVocabulary(StringRef path);
 
 } // namespace mlir::st

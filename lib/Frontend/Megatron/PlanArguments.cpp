@@ -10,12 +10,12 @@ using Kind = ArgumentKind;
 /// An argument whose value goes into `field`, or that `buildTrainingRun` reads.
 static constexpr Argument honoured(StringRef name, Kind kind, RunField field = {},
                                    StringRef choices = "") {
-  return {name, kind, ArgumentFate::Honoured, field, "", choices};
+  return {name, kind, ArgumentStatus::Honoured, field, "", choices};
 }
 
 /// An argument for which only these values, separated by bars, can be planned.
 static constexpr Argument only(StringRef name, Kind kind, StringRef accepted) {
-  return {name, kind, ArgumentFate::Restricted, {}, accepted, ""};
+  return {name, kind, ArgumentStatus::Restricted, {}, accepted, ""};
 }
 
 constexpr Argument table[] = {

@@ -30,8 +30,8 @@ int64_t st::bucketOf(const RelativePositions &positions, int64_t distance, bool 
 
 Value st::emitBuckets(Emitter &emit, const RelativePositions &positions, int64_t sequence,
                       bool isBidirectional) {
-  // A bucket holds an interval of distances. Compared with both ends, no table of all pairs is
-  // part of the program.
+  // A bucket holds an interval of distances. Comparing distances with both ends avoids a table of
+  // all pairs in the program.
   const int64_t count = positions.bucketCount;
   constexpr int32_t none = 1 << 30;
   std::vector<int32_t> least(count, none), most(count, -none);

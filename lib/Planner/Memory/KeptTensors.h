@@ -20,7 +20,7 @@ struct KeptTensors {
   double working = 0; ///< in addition, while the block runs: temporaries and their gradients
 };
 
-/// How a layout runs the ops of a block.
+/// The way in which a layout runs the ops of a block.
 struct KeepRules {
   /// Recomputes the part between the two products of an attention (arXiv 2205.05198, section 5).
   bool selective = false;

@@ -15,7 +15,7 @@ struct Key {
   const char *name;
   /// The value in a layout.
   std::string (*of)(const Layout &layout);
-  /// The value in the form of `of`, or nothing for an invalid word.
+  /// The value in the form of `of`, or std::nullopt for an invalid word.
   std::optional<std::string> (*read)(absl::string_view word);
   const char *expected;
 };

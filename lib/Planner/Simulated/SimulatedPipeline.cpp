@@ -45,14 +45,14 @@ struct GroupState {
   const Item &item() const { return items[next]; }
 };
 
-class SimulatedPlayer {
+class SimulatedPipelineTimer {
 public:
-  SimulatedPlayer(const Layout &layout, const SimulatedPipeline &pipeline, bool keepRuns)
+  SimulatedPipelineTimer(const Layout &layout, const SimulatedPipeline &pipeline, bool keepRuns)
       : layout(layout), pipeline(pipeline), keepRuns(keepRuns),
         stages(layout.stages * layout.virtualStages),
         signals(2 * stages * layout.microBatches + kOnceAStep, kNever) {}
 
-  absl::StatusOr<std::vector<SimulatedGroupTimes>> play(const PipelineOrder &order);
+  absl::StatusOr<std::vector<SimulatedGroupTimes>> simulate(const PipelineOrder &order);
 
 private:
   void list(int64_t number, const std::vector<PipelineUnit> &units);
@@ -103,7 +103,7 @@ void SimulatedPipeline::exchange(const StageWork &first, const StageWork &last) 
   lastUpdateLag = last[UpdateLag] / kPicosecondsPerUs;
 }
 
-void SimulatedPlayer::addUnit(int64_t number, const PipelineUnit &unit) {
+void SimulatedPipelineTimer::addUnit(int64_t number, const PipelineUnit &unit) {
   const int64_t stage = unit.chunk * layout.stages + number;
   const SimulatedStageTimes &times = pipeline.groups[number].chunks[unit.chunk];
   Item item;
@@ -137,7 +137,7 @@ void SimulatedPlayer::addUnit(int64_t number, const PipelineUnit &unit) {
 }
 
 /// Adds a prologue. If both share a table, the last group may need the first group's prologue.
-void SimulatedPlayer::addPrologue(int64_t number) {
+void SimulatedPipelineTimer::addPrologue(int64_t number) {
   Item prologue;
   prologue.kind = PrologueTask;
   prologue.work = pipeline.groups[number].prologue;
@@ -151,7 +151,7 @@ void SimulatedPlayer::addPrologue(int64_t number) {
 }
 
 /// Adds an update. Before it, the first and the last group exchange gradients of a shared table.
-void SimulatedPlayer::addUpdate(int64_t number) {
+void SimulatedPipelineTimer::addUpdate(int64_t number) {
   Item update;
   update.kind = UpdateTask;
   update.work = pipeline.groups[number].update;
@@ -172,7 +172,7 @@ void SimulatedPlayer::addUpdate(int64_t number) {
   groups[number].items.push_back(update);
 }
 
-void SimulatedPlayer::list(int64_t number, const std::vector<PipelineUnit> &units) {
+void SimulatedPipelineTimer::list(int64_t number, const std::vector<PipelineUnit> &units) {
   addPrologue(number);
   for (const PipelineUnit &unit : units)
     addUnit(number, unit);
@@ -181,14 +181,14 @@ void SimulatedPlayer::list(int64_t number, const std::vector<PipelineUnit> &unit
     onChip[chip].push_back(static_cast<size_t>(number));
 }
 
-bool SimulatedPlayer::isWaiting(const GroupState &group) const {
+bool SimulatedPipelineTimer::isWaiting(const GroupState &group) const {
   if (group.isFinished())
     return false;
   const Item &item = group.item();
   return item.needs && group.done >= item.messages.need - kRounding && signals[*item.needs] > now;
 }
 
-double SimulatedPlayer::nextEvent(const GroupState &group, double rate) const {
+double SimulatedPipelineTimer::nextEvent(const GroupState &group, double rate) const {
   if (group.isFinished())
     return kNever;
   const Item &item = group.item();
@@ -202,7 +202,7 @@ double SimulatedPlayer::nextEvent(const GroupState &group, double rate) const {
   return now + std::max(0.0, work - group.done) / rate;
 }
 
-void SimulatedPlayer::end(GroupState &group) {
+void SimulatedPipelineTimer::end(GroupState &group) {
   const Item &item = group.item();
   const double took = now - group.free - group.waited;
   GroupTimes &sum = group.times.units;
@@ -238,7 +238,7 @@ void SimulatedPlayer::end(GroupState &group) {
 }
 
 /// Advances the group to the time `now`.
-void SimulatedPlayer::advance(GroupState &group, double passed, double rate) {
+void SimulatedPipelineTimer::advance(GroupState &group, double passed, double rate) {
   if (rate == 0) {
     group.waited += passed;
     return;
@@ -255,7 +255,7 @@ void SimulatedPlayer::advance(GroupState &group, double passed, double rate) {
     end(group);
 }
 
-double SimulatedPlayer::rateOf(const GroupState &group) const {
+double SimulatedPipelineTimer::rateOf(const GroupState &group) const {
   // Mean over the task.
   auto share = [&](const Item &item) {
     return item.work > 0 ? std::max(0.0, 1 - pipeline.launch / item.work) : 0.0;
@@ -272,7 +272,8 @@ double SimulatedPlayer::rateOf(const GroupState &group) const {
   return 1 / (pipeline.contention.pace[group.item().kind] * (1 + maximum * share(group.item())));
 }
 
-absl::StatusOr<std::vector<SimulatedGroupTimes>> SimulatedPlayer::play(const PipelineOrder &order) {
+absl::StatusOr<std::vector<SimulatedGroupTimes>>
+SimulatedPipelineTimer::simulate(const PipelineOrder &order) {
   groups.resize(layout.stages);
   for (int64_t number = 0; number < layout.stages; ++number)
     list(number, order(layout, number));
@@ -302,11 +303,10 @@ absl::StatusOr<std::vector<SimulatedGroupTimes>> SimulatedPlayer::play(const Pip
   return times;
 }
 
-absl::StatusOr<std::vector<SimulatedGroupTimes>> playSimulated(const Layout &layout,
-                                                               const SimulatedPipeline &pipeline,
-                                                               const PipelineOrder &order,
-                                                               bool keepRuns) {
-  return SimulatedPlayer(layout, pipeline, keepRuns).play(order);
+absl::StatusOr<std::vector<SimulatedGroupTimes>>
+timeSimulatedPipeline(const Layout &layout, const SimulatedPipeline &pipeline,
+                      const PipelineOrder &order, bool keepRuns) {
+  return SimulatedPipelineTimer(layout, pipeline, keepRuns).simulate(order);
 }
 
 } // namespace st

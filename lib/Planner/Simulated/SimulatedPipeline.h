@@ -1,4 +1,4 @@
-// Plays the tasks of a step in time. Device groups that share a chip slow each other down.
+// Times the tasks of a step. Device groups that share a chip slow each other down.
 #ifndef ST_PLANNER_SIMULATEDPIPELINE_H
 #define ST_PLANNER_SIMULATEDPIPELINE_H
 
@@ -55,10 +55,9 @@ struct SimulatedGroupTimes {
 };
 
 /// Runs the tasks of all groups. Internal if a task waits for a message that no group sends.
-absl::StatusOr<std::vector<SimulatedGroupTimes>> playSimulated(const Layout &layout,
-                                                               const SimulatedPipeline &pipeline,
-                                                               const PipelineOrder &order,
-                                                               bool keepRuns);
+absl::StatusOr<std::vector<SimulatedGroupTimes>>
+timeSimulatedPipeline(const Layout &layout, const SimulatedPipeline &pipeline,
+                      const PipelineOrder &order, bool keepRuns);
 
 } // namespace st
 

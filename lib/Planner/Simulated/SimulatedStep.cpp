@@ -133,7 +133,7 @@ absl::StatusOr<StepEstimate> SimulatedComposer::compose(bool keepRuns) {
   ST_ASSIGN_OR_RETURN(pipeline.contention, inputs.simulated->contention(layout));
   pipeline.launch = inputs.cluster.launch_ns().value() * 1e-3;
   ST_ASSIGN_OR_RETURN(const std::vector<SimulatedGroupTimes> groups,
-                      playSimulated(layout, pipeline, inputs.order, keepRuns));
+                      timeSimulatedPipeline(layout, pipeline, inputs.order, keepRuns));
   StepEstimate step;
   addTimes(groups, step);
   for (size_t group = 0; group < groups.size(); ++group)

@@ -83,8 +83,8 @@ struct PlannedModel {
   /// Tensors of the model that a state of a program represents; all layers may share one.
   int64_t timesOf(const proto::StateWork &state) const;
 
-  /// Of setLayerKinds: the block that represents each layer. Empty if the layers of a stack are
-  /// equal.
+  /// The block that represents each layer, as set by setLayerKinds. Empty if the layers of a stack
+  /// are equal.
   std::vector<int64_t> likeBlocks;
 };
 

@@ -56,7 +56,7 @@ public:
   /// Elements of parameters per device of a group, and of those that train.
   StateAmount parametersOf(int64_t group) const { return sumOf(elements, group); }
   StateAmount trainedOf(int64_t group) const { return sumOf(trained, group); }
-  /// Bytes of optimizer state per device of a group if nothing splits it.
+  /// Bytes of optimizer state per device of a group if no axis shards it.
   StateAmount optimizerBytesOf(int64_t group) const { return sumOf(optimizerBytes, group); }
   /// Elements per device of the largest parameter of any group that trains.
   double largestParameter() const { return largest; }

@@ -8,14 +8,14 @@ namespace {
 
 constexpr double kNotYet = std::numeric_limits<double>::infinity();
 
-class Player {
+class PipelineSimulator {
 public:
-  Player(const Layout &layout, const PipelineCosts &costs, bool keepRuns)
+  PipelineSimulator(const Layout &layout, const PipelineCosts &costs, bool keepRuns)
       : layout(layout), costs(costs), keepRuns(keepRuns),
         stages(layout.stages * layout.virtualStages),
         forwardEnd(stages * layout.microBatches, kNotYet), backwardEnd(forwardEnd) {}
 
-  std::vector<GroupTimes> play(const PipelineOrder &order);
+  std::vector<GroupTimes> simulate(const PipelineOrder &order);
 
 private:
   struct Group {
@@ -46,7 +46,7 @@ private:
 
 } // namespace
 
-bool Player::advance(int64_t number, Group &group) {
+bool PipelineSimulator::advance(int64_t number, Group &group) {
   const size_t before = group.next;
   // A single group does not send to itself.
   const bool sends = layout.stages > 1;
@@ -67,8 +67,8 @@ bool Player::advance(int64_t number, Group &group) {
   return group.next != before;
 }
 
-void Player::run(int64_t number, int64_t stage, Group &group, const PipelineUnit &unit,
-                 double arrival) {
+void PipelineSimulator::run(int64_t number, int64_t stage, Group &group, const PipelineUnit &unit,
+                            double arrival) {
   const StageTimes &times = costs.stages[number][unit.chunk];
   GroupTimes &sum = group.times;
   const double start = std::max(group.clock, arrival), wait = start - group.clock;
@@ -103,7 +103,7 @@ void Player::run(int64_t number, int64_t stage, Group &group, const PipelineUnit
     sum.runs.push_back({unit, start, start + duration});
 }
 
-std::vector<GroupTimes> Player::play(const PipelineOrder &order) {
+std::vector<GroupTimes> PipelineSimulator::simulate(const PipelineOrder &order) {
   std::vector<Group> groups(layout.stages);
   for (int64_t number = 0; number < layout.stages; ++number)
     groups[number].units = order(layout, number);
@@ -122,9 +122,9 @@ std::vector<GroupTimes> Player::play(const PipelineOrder &order) {
   return times;
 }
 
-std::vector<GroupTimes> playPipeline(const Layout &layout, const PipelineCosts &costs,
-                                     const PipelineOrder &order, bool keepRuns) {
-  return Player(layout, costs, keepRuns).play(order);
+std::vector<GroupTimes> simulatePipeline(const Layout &layout, const PipelineCosts &costs,
+                                         const PipelineOrder &order, bool keepRuns) {
+  return PipelineSimulator(layout, costs, keepRuns).simulate(order);
 }
 
 std::vector<GroupTimes> boundPipeline(const Layout &layout, const PipelineCosts &costs) {
@@ -182,8 +182,9 @@ HeldMicroBatches maxHeld(const std::vector<PipelineUnit> &units) {
   return most;
 }
 
-const std::vector<GroupTimes> &PipelineMemo::play(const Layout &layout, const PipelineCosts &costs,
-                                                  const PipelineOrder &order) {
+const std::vector<GroupTimes> &PipelineMemo::simulate(const Layout &layout,
+                                                      const PipelineCosts &costs,
+                                                      const PipelineOrder &order) {
   std::vector<double> key = {
       static_cast<double>(layout.stages), static_cast<double>(layout.virtualStages),
       static_cast<double>(layout.microBatches), static_cast<double>(layout.schedule)};
@@ -197,9 +198,9 @@ const std::vector<GroupTimes> &PipelineMemo::play(const Layout &layout, const Pi
       key.push_back(times.backward);
       key.push_back(times.weight);
     }
-  auto &times = plays[std::move(key)];
+  auto &times = simulations[std::move(key)];
   if (!times)
-    times = std::make_unique<std::vector<GroupTimes>>(playPipeline(layout, costs, order));
+    times = std::make_unique<std::vector<GroupTimes>>(simulatePipeline(layout, costs, order));
   return *times;
 }
 

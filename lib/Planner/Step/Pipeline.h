@@ -1,4 +1,4 @@
-// Plays the units of a pipeline in time.
+// Simulates the units of a pipeline in time.
 #ifndef ST_PLANNER_PIPELINE_H
 #define ST_PLANNER_PIPELINE_H
 
@@ -65,27 +65,27 @@ struct GroupTimes {
 };
 
 /// Runs the units of all groups. Takes time proportional to their number.
-std::vector<GroupTimes> playPipeline(const Layout &layout, const PipelineCosts &costs,
-                                     const PipelineOrder &order, bool keepRuns = false);
+std::vector<GroupTimes> simulatePipeline(const Layout &layout, const PipelineCosts &costs,
+                                         const PipelineOrder &order, bool keepRuns = false);
 
-/// A lower bound of any play of a schedule, in time independent of the micro-batches. A group
+/// A lower bound of any simulation of a schedule, in time independent of the micro-batches. A group
 /// starts when the first one has passed the groups before it, and works for all of them; the last
 /// one returns through the groups before it. This is the exact time of 1F1B for equal stages and
 /// free messages. Waits and micro-batches in flight are left at 0.
 std::vector<GroupTimes> boundPipeline(const Layout &layout, const PipelineCosts &costs);
 
-/// Memoises plays: layouts that differ only in what happens after the pipeline share one.
+/// Memoises simulations: layouts that differ only in what happens after the pipeline share one.
 class PipelineMemo {
 public:
-  /// Returns the result of playPipeline, valid as long as the memo.
-  const std::vector<GroupTimes> &play(const Layout &layout, const PipelineCosts &costs,
-                                      const PipelineOrder &order);
+  /// Returns the result of simulatePipeline, valid as long as the memo.
+  const std::vector<GroupTimes> &simulate(const Layout &layout, const PipelineCosts &costs,
+                                          const PipelineOrder &order);
   /// Lower bound of what a group holds; exact for schedules whose maximum does not grow beyond some
   /// number of micro-batches.
   HeldMicroBatches maxHeld(const Layout &layout, const PipelineOrder &order, int64_t group);
 
 private:
-  absl::flat_hash_map<std::vector<double>, std::unique_ptr<std::vector<GroupTimes>>> plays;
+  absl::flat_hash_map<std::vector<double>, std::unique_ptr<std::vector<GroupTimes>>> simulations;
   absl::flat_hash_map<std::array<int64_t, 5>, HeldMicroBatches> held;
 };
 

@@ -15,8 +15,8 @@ absl::StatusOr<StepEstimate> predictRow(const PredictContext &context,
                       row.layout);
 }
 
-std::optional<OwnTimers> playOwnTimers(const MeasuredRow &row, const StepEstimate &step,
-                                       const PipelineOrder &order) {
+std::optional<OwnTimers> simulateOwnTimers(const MeasuredRow &row, const StepEstimate &step,
+                                           const PipelineOrder &order) {
   if (!row.forwardMs || !row.backwardMs)
     return std::nullopt;
   const Layout &layout = row.layout;
@@ -27,7 +27,7 @@ std::optional<OwnTimers> playOwnTimers(const MeasuredRow &row, const StepEstimat
   own.backward = *row.backwardMs / units;
   costs.stages.assign(layout.stages, std::vector<StageTimes>(layout.virtualStages, own));
   costs.links.resize(layout.stages > 1 ? layout.stages : 0);
-  const std::vector<GroupTimes> groups = playPipeline(layout, costs, order);
+  const std::vector<GroupTimes> groups = simulatePipeline(layout, costs, order);
   OwnTimers timers;
   timers.drain = std::max(0.0, groups.front().end - groups.back().end);
   timers.without = groups.back().end;

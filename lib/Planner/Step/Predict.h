@@ -32,10 +32,10 @@ struct OwnTimers {
                       ///< messages, reduction and update
 };
 
-/// Plays the schedule with the row's measured passes on every stage. Empty if the row lacks these
-/// timers.
-std::optional<OwnTimers> playOwnTimers(const MeasuredRow &row, const StepEstimate &step,
-                                       const PipelineOrder &order);
+/// Simulates the schedule with the row's measured passes on every stage. Empty if the row lacks
+/// these timers.
+std::optional<OwnTimers> simulateOwnTimers(const MeasuredRow &row, const StepEstimate &step,
+                                           const PipelineOrder &order);
 
 } // namespace st
 

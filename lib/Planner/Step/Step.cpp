@@ -294,7 +294,7 @@ GroupParts Composer::partsOf(int64_t group, const GroupTimes &times,
   if (gathers > 0)
     row.parts.push_back({"params-all-gather", gathers});
   row.end = times.end + reduced + gathers;
-  // Nor for this. `step` has no memory while a lower bound is computed.
+  // Megatron-LM has no timer for this either. `step` has no memory while a lower bound is computed.
   const double returnUs = profile.memory().return_us_per_mib() / (1 << 20);
   if (const double us = step.memory.empty() ? 0 : returnUs * step.memory[group].returned; us > 0) {
     row.parts.push_back({"allocator-returns-blocks", us});
@@ -468,9 +468,9 @@ std::string Composer::noteSizes() const {
 StepEstimate Composer::compose(bool keepRuns) {
   timeBlocks();
   const PipelineCosts costs = timePipeline();
-  std::vector<GroupTimes> groups = inputs.memo && !keepRuns
-                                       ? inputs.memo->pipelines.play(layout, costs, inputs.order)
-                                       : playPipeline(layout, costs, inputs.order, keepRuns);
+  std::vector<GroupTimes> groups =
+      inputs.memo && !keepRuns ? inputs.memo->pipelines.simulate(layout, costs, inputs.order)
+                               : simulatePipeline(layout, costs, inputs.order, keepRuns);
 
   StepEstimate step;
   const MemoryModel memory({model, cluster, profile, layout, split, work, kept,

@@ -34,7 +34,7 @@ static void update(ArrayRef<int64_t> ranks, ArrayRef<RankValues> from,
 
 static Outcome evalWhile(Evaluator &evaluator, WhileOp op) {
   SmallVector<RankValues> state = getOperands(evaluator, op.getOperand());
-  // The ranks whose condition still holds: ever fewer.
+  // The ranks whose condition still holds. No rank is added again.
   SmallVector<int64_t> running(evaluator.getActiveRanks());
   LogicalResult result = success();
   while (succeeded(result) && !running.empty()) {

@@ -1,4 +1,4 @@
-// The interpreter's handlers: which one evaluates an op, and how.
+// The handlers of the interpreter. Each evaluates a family of ops.
 #ifndef ST_REFERENCE_OPHANDLERS_H
 #define ST_REFERENCE_OPHANDLERS_H
 
@@ -16,7 +16,7 @@ enum class Outcome {
   Done,
   /// Failed with a diagnostic.
   Failed,
-  /// Not one of the handler's ops.
+  /// The op is not one of the handler's.
   Unknown,
 };
 

@@ -11,8 +11,8 @@ namespace {
 
 int64_t size(ArrayRef<int64_t> list) { return static_cast<int64_t>(list.size()); }
 
-// Common parts of gather and scatter: `operand` is the indexed tensor, `windowed` the other one
-// (gather's result, scatter's updates).
+// Common parts of gather and scatter: `operand` is the indexed tensor; the windowed one is gather's
+// result or scatter's updates.
 class IndexedWindows {
 public:
   IndexedWindows(const Tensor &operand, const Tensor &indices, const IndexDims &dims,

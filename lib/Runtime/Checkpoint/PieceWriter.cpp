@@ -68,10 +68,10 @@ absl::Status PieceWriter::finish() {
   mutex.Await(absl::Condition(this, &PieceWriter::isIdle));
   ST_RETURN_IF_ERROR(status);
   const absl::Span<const uint8_t> rest = absl::MakeConstSpan(memory[current].get(), filled);
-  const size_t whole = filled / AtomicFile::kDirectBlock * AtomicFile::kDirectBlock;
+  const size_t aligned = filled / AtomicFile::kDirectBlock * AtomicFile::kDirectBlock;
   filled = 0;
-  ST_RETURN_IF_ERROR(write(rest.first(whole), choosesDirect()));
-  return write(rest.subspan(whole), false);
+  ST_RETURN_IF_ERROR(write(rest.first(aligned), choosesDirect()));
+  return write(rest.subspan(aligned), false);
 }
 
 bool PieceWriter::needsFlush() const {

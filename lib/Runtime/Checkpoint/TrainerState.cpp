@@ -219,14 +219,14 @@ std::string selfChecksum(absl::string_view before) {
 }
 
 // Returns true if the last key, where present, matches all text before it.
-bool isWhole(absl::string_view text) {
+bool hasValidChecksum(absl::string_view text) {
   const size_t key = text.rfind(absl::StrCat(",\n \"", kSelfChecksum, "\""));
   return key != absl::string_view::npos && text.substr(key) == selfChecksum(text.substr(0, key));
 }
 
 } // namespace
 
-// Not printed through Protobuf, whose maps have a different order each time.
+// Does not print through Protobuf, whose maps have a different order each time.
 std::string printTrainerFile(const TrainerFile &file) {
   std::string text =
       absl::StrFormat("{\n \"format\": %d,\n \"step\": %d,\n \"examples\": %d,\n \"seed\": %d,\n",
@@ -253,7 +253,7 @@ absl::StatusOr<TrainerFile> readTrainerFile(const std::string &path) {
   ST_ASSIGN_OR_RETURN(std::string text, readFile(path, kLargestFile));
   ST_ASSIGN_OR_RETURN(Struct object, parseJsonObject(text, path));
   ST_ASSIGN_OR_RETURN(TrainerFile file, TrainerFileParser(path, object).run());
-  if (findField(object, kSelfChecksum) && !isWhole(text))
+  if (findField(object, kSelfChecksum) && !hasValidChecksum(text))
     return absl::DataLossError(
         absl::StrCat(path, ": damaged: it does not match its \"", kSelfChecksum,
                      "\" (remove this key if the file was changed on purpose)"));

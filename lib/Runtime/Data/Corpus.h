@@ -53,9 +53,8 @@ struct Corpus {
 ///   mlm   Two segments of one document; half the time, the second does not follow the first
 ///         (DataOptions). Different tokens are masked each time (15 %): 80 % of them become
 ///         [MASK], 10 % a random token, 10 % stay.
-///   span  A few consecutive words of a passage are the question, their position is the answer.
-///   These
-///         are drawn at random, so one may repeat before another has occurred.
+///   span  A few consecutive words of a passage are the question; their position is the answer.
+///         Questions are drawn at random, so one may repeat before another has occurred.
 ///   clm   Windows of the text.
 ///
 /// Some rows of mlm and span (10 %) are short and padded.

@@ -17,7 +17,7 @@ struct DataOptions {
   SplitPart part = SplitPart::Train;
   bool isEvaluation = false; ///< keeps the windows of a question together
 
-  // Of mlm.
+  // For mlm only.
   double maskProbability = 0.15;         ///< of a token
   double shortSequenceProbability = 0.1; ///< that a sample aims at a random length
   OtherSegment otherSegment = OtherSegment::Elsewhere;

@@ -29,7 +29,8 @@ public:
   /// were added; empty if there is none.
   std::map<std::string, double> values() const;
 
-  /// The answers found, by the questions' ids; of questions all of whose windows were added.
+  /// The answers found, by the ids of the questions. Includes only questions of which all windows
+  /// were added.
   std::map<std::string, std::string> predictions() const;
 
 private:

@@ -68,7 +68,7 @@ Endpoint endOf(const Socket &socket, NameOf nameOf) {
   return {text, ntohs(address.ip6.sin6_port)};
 }
 
-/// Not open if the address is unavailable; errno says why.
+/// Returns a socket that is not open if the address is unavailable; errno says why.
 Socket tryToListen(const sockaddr *address, socklen_t length) {
   Socket socket(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.isOpen())

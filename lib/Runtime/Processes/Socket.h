@@ -42,7 +42,7 @@ struct Endpoint {
 /// Returns true for a numeric loopback address.
 bool isLoopback(const std::string &host);
 
-/// Of a connection, as numbers.
+/// The numeric addresses of the two ends of a connection.
 Endpoint ownEnd(const Socket &socket);
 Endpoint otherEnd(const Socket &socket);
 

@@ -325,7 +325,7 @@ Value canonical(Value value) {
   return value;
 }
 
-// The effective value: of several names for one key the first counts.
+// The effective value: if a key has several names, the first name counts.
 Value valueOf(const ModelConfig &config, const ConfigKey &key) {
   const std::string name(key.name);
   if (name == "rope_scaling")

@@ -132,12 +132,12 @@ absl::StatusOr<BatchSpec> batchSpecOf(const proto::Executable &program) {
     for (const proto::Input &input : group.inputs()) {
       if (input.role() != "batch")
         continue;
-      TensorBlock whole = blockOf(input.global(), proto::Slice(), 0);
+      TensorBlock full = blockOf(input.global(), proto::Slice(), 0);
       auto it = std::find_if(spec.inputs.begin(), spec.inputs.end(),
                              [&](const BatchSpec::Input &i) { return i.name == input.name(); });
       if (it == spec.inputs.end())
-        spec.inputs.push_back({input.name(), whole.type, whole.globalShape, input.limit()});
-      else if (it->type != whole.type || it->shape != whole.globalShape)
+        spec.inputs.push_back({input.name(), full.type, full.globalShape, input.limit()});
+      else if (it->type != full.type || it->shape != full.globalShape)
         return absl::InvalidArgumentError(absl::StrCat(
             "invalid training program: groups disagree on input \"", input.name(), "\""));
     }

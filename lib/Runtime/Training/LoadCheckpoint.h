@@ -10,9 +10,9 @@
 
 namespace st {
 
-/// The folder of a checkpoint or of a series. It is the series that the run saves to if that has a
-/// checkpoint or no other folder is named, else the folder of --resume or --load. Empty for a new
-/// run; then a line to `warn` mentions a --load without a checkpoint.
+/// The folder of a checkpoint or of a series. Prefers the series that the run saves to, if it has a
+/// checkpoint or no other folder is given; otherwise uses the folder of --resume or --load. Empty
+/// for a new run; then a line to `warn` mentions a --load without a checkpoint.
 std::string chooseCheckpoint(const TrainOptions &options,
                              const std::function<void(const std::string &)> &warn);
 

@@ -64,7 +64,7 @@ private:
   std::unique_ptr<CheckpointSeries> series;
   int64_t newest = -1;
   std::string report;
-  // Of the current save:
+  // The current save:
   std::unique_ptr<CheckpointFolder> stepFolder;
   std::unique_ptr<StateSnapshot> snapshot;
   std::optional<SaveJob> job;

@@ -21,7 +21,7 @@ struct StepProgram {
   const proto::Executable *program = nullptr;
   Executable *executable = nullptr;
   std::unique_ptr<Feeder> feeder;
-  std::optional<StepTime> time; ///< simulated; of a smaller batch, once it has run
+  std::optional<StepTime> time; ///< simulated; unset for a smaller batch until it has run
 };
 
 /// Programs over the same states. Without a ramp-up there is only the one of the full batch.

@@ -112,8 +112,9 @@ static void remainderRule(RemOp op, Value ct, Gradients &g) {
   g.add(op.getLhs(), ct);
   g.add(op.getRhs(), [&] {
     Value quotient = emit.div(emit.sub(op.getLhs(), op.getResult()), op.getRhs());
-    Value whole = RoundNearestEvenOp::create(emit.builder, emit.loc, quotient.getType(), quotient);
-    return emit.neg(emit.mul(ct, whole));
+    Value rounded =
+        RoundNearestEvenOp::create(emit.builder, emit.loc, quotient.getType(), quotient);
+    return emit.neg(emit.mul(ct, rounded));
   });
 }
 

@@ -26,7 +26,7 @@ GradientRules::GradientRules() {
   populateWindowRules(*this);
 }
 
-/// The one dimension that `pad` extends with zeros at its edges, or nothing.
+/// The only dimension that `pad` extends with zeros at its edges, or std::nullopt.
 static std::optional<int64_t> edgePaddedDim(PadOp pad) {
   if (!matchPattern(pad.getPaddingValue(), m_AnyZeroFloat()))
     return std::nullopt;
@@ -100,8 +100,8 @@ Value Gradients::take(Value value) {
   SmallVector<Value, 2> parts = std::move(found->second);
   contributions.erase(found);
   if (parts.size() > 1)
-    if (Value whole = concatenatePads(emit, parts))
-      return whole;
+    if (Value joined = concatenatePads(emit, parts))
+      return joined;
   Value sum = parts.front();
   for (Value part : ArrayRef(parts).drop_front())
     sum = emit.add(sum, part);

@@ -65,10 +65,10 @@ static void triangularSolveRule(TriangularSolveOp op, Value ct, Gradients &g) {
   g.add(operand, [&] {
     Value used = left ? product(emit, bCotangent, transposed(emit, x))
                       : product(emit, transposed(emit, x), bCotangent);
-    Value whole = emit.neg(isTransposed ? transposed(emit, used) : used);
+    Value full = emit.neg(isTransposed ? transposed(emit, used) : used);
     using Direction = ComparisonDirection;
     bool strict = op.getUnitDiagonal();
-    Value part = triangle(emit, whole,
+    Value part = triangle(emit, full,
                           lower ? (strict ? Direction::GT : Direction::GE)
                                 : (strict ? Direction::LT : Direction::LE));
     return isConjugate ? conjugateOf(emit, part) : part;

@@ -11,7 +11,7 @@ namespace {
 enum class Body { Add, Multiply, Extremum, Overwrite, Other };
 } // namespace
 
-/// How a single-operand scatter combines a value with its update.
+/// The way in which a single-operand scatter combines a value with its update.
 static Body bodyOf(ScatterOp op) {
   Block &body = op.getUpdateComputation().front();
   if (body.getNumArguments() != 2)

@@ -134,8 +134,9 @@ static Value windowProductCotangent(Emitter &emit, ReduceWindowOp op, Value ct) 
   auto scatter = ScatterOp::create(emit.builder, emit.loc, ValueRange{emit.zerosLike(patches.flat)},
                                    patches.places, ValueRange{updates}, numbers, false, false);
   fillWithSum(emit, scatter.getUpdateComputation(), Emitter::typeOf(ct).getElementType());
-  Value whole = emit.reshape(scatter.getResult(0), Emitter::shapeOf(patches.padded));
-  return patches.padded == x ? whole : unpadded(emit, patches.padded.getDefiningOp<PadOp>(), whole);
+  Value padded = emit.reshape(scatter.getResult(0), Emitter::shapeOf(patches.padded));
+  return patches.padded == x ? padded
+                             : unpadded(emit, patches.padded.getDefiningOp<PadOp>(), padded);
 }
 
 /// The dimension along which window i holds the elements up to i (or, in reverse, from i on), as in

@@ -41,10 +41,10 @@ static void splitArguments(Block &block, Location loc, unsigned together) {
     }
     for (unsigned i = first; i < first + together; ++i, ++next) {
       BlockArgument argument = block.getArgument(i);
-      Type whole = argument.getType(), part = partOf(argument);
+      Type complexType = argument.getType(), part = partOf(argument);
       BlockArgument imaginary = block.insertArgument(next, part, argument.getLoc());
       argument.setType(part);
-      auto joined = ComplexOp::create(builder, loc, whole, argument, imaginary);
+      auto joined = ComplexOp::create(builder, loc, complexType, argument, imaginary);
       argument.replaceAllUsesExcept(joined, joined);
     }
     first = next;

@@ -147,7 +147,7 @@ Parts OpExpansion::sign(Parts z) {
   return {emit.div(z.re, divisor), emit.div(z.im, divisor)};
 }
 
-/// Exponentials, logarithms and powers; nothing for other ops.
+/// Expands exponentials, logarithms and powers; returns std::nullopt for other ops.
 std::optional<Parts> OpExpansion::expandExponential(Parts a) {
   using namespace stablehlo;
   return TypeSwitch<Operation *, std::optional<Parts>>(op)
@@ -181,7 +181,8 @@ std::optional<Parts> OpExpansion::expandExponential(Parts a) {
       .Default([](Operation *) { return std::nullopt; });
 }
 
-/// Trigonometric and hyperbolic functions and their inverses; nothing for other ops.
+/// Expands trigonometric and hyperbolic functions and their inverses; returns std::nullopt for
+/// other ops.
 std::optional<Parts> OpExpansion::expandTrigonometric(Parts a) {
   using namespace stablehlo;
   return TypeSwitch<Operation *, std::optional<Parts>>(op)
@@ -216,7 +217,7 @@ std::optional<Parts> OpExpansion::expandTrigonometric(Parts a) {
       .Default([](Operation *) { return std::nullopt; });
 }
 
-/// Functions whose first operand is complex; nothing for other ops.
+/// Expands functions whose first operand is complex; returns std::nullopt for other ops.
 std::optional<Parts> OpExpansion::expandFunction() {
   using namespace stablehlo;
   if (op->getNumOperands() == 0 || !isComplex(op->getOperand(0)))
@@ -344,7 +345,8 @@ static void expandSignature(func::FuncOp function) {
   for (BlockArgument argument : body.getArguments()) {
     if (!isComplex(argument))
       continue;
-    RankedTensorType whole = cast<RankedTensorType>(argument.getType()), pairs = paired(argument);
+    RankedTensorType complexType = cast<RankedTensorType>(argument.getType()),
+                     pairs = paired(argument);
     argument.setType(pairs);
     unsigned number = argument.getArgNumber();
     if (auto sharding = function.getArgAttrOfType<ShardingAttr>(number, kShardingAttr))
@@ -355,9 +357,9 @@ static void expandSignature(func::FuncOp function) {
     for (int64_t i : {0, 1}) {
       Value slice = emit.sliceDim(argument, last, i, i + 1);
       slices.insert(slice.getDefiningOp());
-      parts.push_back(emit.reshape(slice, whole.getShape()));
+      parts.push_back(emit.reshape(slice, complexType.getShape()));
     }
-    Value value = stablehlo::ComplexOp::create(builder, emit.loc, whole, parts[0], parts[1]);
+    Value value = stablehlo::ComplexOp::create(builder, emit.loc, complexType, parts[0], parts[1]);
     argument.replaceAllUsesExcept(value, slices);
   }
   Operation *end = body.getTerminator();

@@ -43,9 +43,9 @@ FailureOr<DimensionAxes> mlir::st::readAxes(sdy::ManualComputationOp op,
   return result;
 }
 
-LogicalResult mlir::st::checkParts(sdy::ManualComputationOp op, Type whole, Type part,
+LogicalResult mlir::st::checkParts(sdy::ManualComputationOp op, Type global, Type part,
                                    const DimensionAxes &axes, ArrayRef<int64_t> sizes) {
-  auto shape = cast<RankedTensorType>(whole).getShape();
+  auto shape = cast<RankedTensorType>(global).getShape();
   for (auto [size, own, split] :
        llvm::zip_equal(shape, cast<RankedTensorType>(part).getShape(), axes.split)) {
     int64_t parts = 1;
@@ -53,7 +53,7 @@ LogicalResult mlir::st::checkParts(sdy::ManualComputationOp op, Type whole, Type
       parts *= sizes[axis];
     if (own * parts != size)
       return op.emitOpError("has the global type ")
-             << whole << ", whose shards are not of type " << part;
+             << global << ", whose shards are not of type " << part;
   }
   return success();
 }
@@ -103,9 +103,9 @@ LogicalResult mlir::st::importManualComputation(sdy::ManualComputationOp op,
     FailureOr<DimensionAxes> axes = readAxes(op, sharding, names, manual);
     if (failed(axes) || failed(checkParts(op, result.getType(), local.getType(), *axes, sizes)))
       return failure();
-    Lifted whole = body.leave(op.getLoc(), body.lookup(local), *axes,
-                              cast<RankedTensorType>(result.getType()), manual);
-    result.replaceAllUsesWith(constrainResult(builder, op.getLoc(), whole.value, sharding, *axes));
+    Lifted global = body.leave(op.getLoc(), body.lookup(local), *axes,
+                               cast<RankedTensorType>(result.getType()), manual);
+    result.replaceAllUsesWith(constrainResult(builder, op.getLoc(), global.value, sharding, *axes));
   }
   op.erase();
   return success();

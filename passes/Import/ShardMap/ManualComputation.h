@@ -21,7 +21,7 @@ FailureOr<DimensionAxes> readAxes(sdy::ManualComputationOp op, sdy::TensorShardi
                                   ArrayRef<StringAttr> names, ArrayRef<unsigned> manual);
 
 /// Checks that the shards of a tensor have the type that the body expects.
-LogicalResult checkParts(sdy::ManualComputationOp op, Type whole, Type part,
+LogicalResult checkParts(sdy::ManualComputationOp op, Type global, Type part,
                          const DimensionAxes &axes, ArrayRef<int64_t> sizes);
 
 /// Replaces a per-shard computation by one on global tensors, sharded over the mesh of `names` and

@@ -150,25 +150,25 @@ static SmallVector<int64_t> splitShape(ArrayRef<int64_t> shape,
   return result;
 }
 
-Lifted ShardBody::enter(Location loc, const Lifted &whole, ArrayRef<SmallVector<unsigned>> split,
+Lifted ShardBody::enter(Location loc, const Lifted &global, ArrayRef<SmallVector<unsigned>> split,
                         ArrayRef<SmallVector<unsigned>> free, ArrayRef<int64_t> open) {
   DenseMap<unsigned, int64_t> places;
-  SmallVector<int64_t> rests, order, shape = lead(whole.axes);
-  auto count = static_cast<int64_t>(whole.axes.size());
-  llvm::append_range(shape, splitShape(typeOf(whole.value).getShape().drop_front(count), split,
+  SmallVector<int64_t> rests, order, shape = lead(global.axes);
+  auto count = static_cast<int64_t>(global.axes.size());
+  llvm::append_range(shape, splitShape(typeOf(global.value).getShape().drop_front(count), split,
                                        sizes, places, rests));
   Axes own;
   for (auto &[axis, place] : places)
     own.push_back(axis);
-  Lifted result = {whole.value, unite(whole.axes, own)};
+  Lifted result = {global.value, unite(global.axes, own)};
   for (unsigned axis : result.axes) {
     auto place = places.find(axis);
-    order.push_back(place == places.end() ? llvm::find(whole.axes, axis) - whole.axes.begin()
+    order.push_back(place == places.end() ? llvm::find(global.axes, axis) - global.axes.begin()
                                           : count + place->second);
   }
   for (int64_t rest : rests)
     order.push_back(count + rest);
-  result.value = transpose(loc, reshape(loc, whole.value, shape), order);
+  result.value = transpose(loc, reshape(loc, global.value, shape), order);
   constrain(loc, result, free, open);
   return result;
 }
@@ -223,12 +223,12 @@ Lifted ShardBody::leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<
   return {reshape(loc, transpose(loc, value, order), result), outer};
 }
 
-FailureOr<Lifted> ShardBody::enter(Location loc, const Lifted &whole, const DimensionAxes &axes) {
+FailureOr<Lifted> ShardBody::enter(Location loc, const Lifted &global, const DimensionAxes &axes) {
   const Axes others(axes.unreduced.begin(), axes.unreduced.end());
-  if (terms && !others.empty() && whole.axes.empty())
-    if (Value known = terms->find(whole.value, namesOf(others)))
+  if (terms && !others.empty() && global.axes.empty())
+    if (Value known = terms->find(global.value, namesOf(others)))
       return enter(loc, Lifted{known, others}, axes.split, axes.free, axes.open);
-  Lifted parts = enter(loc, whole, axes.split, axes.free, axes.open);
+  Lifted parts = enter(loc, global, axes.split, axes.free, axes.open);
   if (axes.unreduced.empty())
     return parts;
   Axes all = unite(parts.axes, others);

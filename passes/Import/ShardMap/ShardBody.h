@@ -32,7 +32,7 @@ public:
   /// The shards of a global tensor. `split` has the axes that shard each dimension, major to minor;
   /// `free` has the axes of each dimension that the body does not see, `open` the dimensions that
   /// such axes may shard.
-  Lifted enter(Location loc, const Lifted &whole, ArrayRef<SmallVector<unsigned>> split,
+  Lifted enter(Location loc, const Lifted &global, ArrayRef<SmallVector<unsigned>> split,
                ArrayRef<SmallVector<unsigned>> free, ArrayRef<int64_t> open = {});
 
   /// The global tensor of type `type` that the shards form along the axes `inner`. It keeps the
@@ -42,7 +42,7 @@ public:
 
   /// The same for values that may be unreduced. If their terms are not known, these are the value
   /// and zeros. Fails with a diagnostic for a complex one.
-  FailureOr<Lifted> enter(Location loc, const Lifted &whole, const DimensionAxes &axes);
+  FailureOr<Lifted> enter(Location loc, const Lifted &global, const DimensionAxes &axes);
   Lifted leave(Location loc, const Lifted &parts, const DimensionAxes &axes, RankedTensorType type,
                ArrayRef<unsigned> inner);
 

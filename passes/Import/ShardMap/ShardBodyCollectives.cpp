@@ -292,7 +292,7 @@ static bool isUnmovedAlong(ArrayRef<int64_t> sources, int64_t stride, int64_t si
 }
 
 /// The sources as a permutation: positions without a source get an unused source, their own if
-/// possible. nullopt if a source occurs twice.
+/// possible. std::nullopt if a source occurs twice.
 static std::optional<Permutation> completePermutation(int64_t dim, ArrayRef<int64_t> sources) {
   auto size = static_cast<int64_t>(sources.size());
   Permutation whole{dim, llvm::to_vector(sources)};

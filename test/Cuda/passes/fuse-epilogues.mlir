@@ -106,7 +106,7 @@ st.mesh @mesh <["x"=1], micro=2>
 // CHECK: st.task @backward
 // CHECK: %[[A:.*]] = st.read @x
 // CHECK-NOT: st.read @t
-// CHECK: %[[D:.*]] = st.kernel "matmul" (%{{.*}}, %{{.*}}, %{{.*}} = %[[A]] : tensor<4x8xf32>) -> tensor<4x8xf32> attributes {st.apart}
+// CHECK: %[[D:.*]] = st.kernel "matmul" (%{{.*}}, %{{.*}}, %{{.*}} = %[[A]] : tensor<4x8xf32>) -> tensor<4x8xf32> attributes {st.no_alias}
 // CHECK-NOT: st.kernel
 // CHECK: st.write %[[D]] to @d
 st.program @steps stages [0] devices [0] first_rank 0 mesh @mesh {

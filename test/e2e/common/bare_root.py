@@ -77,7 +77,7 @@ class BareRoot:
                                *map(str, command)], capture_output=True, text=True, timeout=timeout)
 
     def why_not(self):
-        """Why commands cannot run in the root, or None if they can."""
+        """The reason why commands cannot run in the root, or None if they can."""
         try:
             done = self.run(["bash", "-c", "exit 7"])
         except OSError as error:

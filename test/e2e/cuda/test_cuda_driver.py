@@ -28,7 +28,7 @@ from test_processes import wait_for_all
 
 MODELS = {"bert": (BERT, "mlm"), "gpt2": (GPT2, "clm")}
 STEPS = 3  # The second records graphs, the third has them.
-SEED = st.run_seed() + 1  # Of the pauses; 0 is none.
+SEED = st.run_seed() + 1  # The seed of the pauses; 0 means no pauses.
 WATCHDOG = 4
 STAGED = {"mode": "hybrid", "data": 2, "zero": 1, "stage_cnt": 2, "accum_degree": 2}
 RANKS_8 = LAYOUTS["2 replicas of 2 stages of 2 shards"]

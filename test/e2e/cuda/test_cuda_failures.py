@@ -85,7 +85,7 @@ def names_what_failed(layout, gpus):
         st.expect(done.returncode == 1 and done.stderr.endswith(
             "; a command that the GPU was given before has failed: run with --sync to see which\n") and
             "an illegal memory access was encountered (700)" in done.stderr, f"ST_SEED={SEED - 1}: {done.stderr}")
-        for turn in range(2 if gpus == 1 else 1):  # Of the ranks that share a GPU, the one that launched the kernel.
+        for turn in range(2 if gpus == 1 else 1):  # On a shared GPU, tries both ranks: one launched the kernel.
             done = st.run([gpu, "--steps=3", "--sync"], env={**env, "ST_STANDIN_SEED": str(SEED + turn)})
             arguments = ", ".join(rf"(?:arena|scratch) \+ \d+ of {size} bytes" for size in sizes)
             line = (rf"error: kernel {name} \({blocks} blocks of {threads} threads; arguments: {arguments}\) in task \"\w.*\" of rank \d, "

@@ -195,7 +195,7 @@ class Blas:
         return status, [self.found[12 * i + 8] for i in range(count.value)]
 
     def accepts(self, other):
-        """Whether an algorithm of another product is valid for this one."""
+        """Returns True if an algorithm of another product is valid for this one."""
         result = (ctypes.c_uint64 * 12)()
         return self.make() and self.library.cublasLtMatmulAlgoCheck(None, self.desc, *self.layouts, other.found, result) == 0
 

@@ -125,7 +125,7 @@ def pads_rows(compute, shards, columns):
 
 
 def needs_driver(target):
-    """Code for a GPU is compiled anywhere; running it without a driver is one line."""
+    """Code for a GPU is compiled anywhere; running it without a driver is an error of one line."""
     def check(folder):
         binary = compile_for(folder, "gpu", target, "gpt2", parallel("bf16"))
         text = st.check_run([st.BIN / "st-translate", "--executable-to-text", binary]).stdout

@@ -13,7 +13,7 @@ CORES, QUEUES = 8, 6
 SEMAPHORES = 2 * (CORES + QUEUES)  # Two semaphores that each instance may wait for.
 L1 = 2 * REGION * (QUEUES + 1) + (1 << 12)
 L2 = L3 = HOST = 2 * REGION * QUEUES
-TABLE = [0, 3, 1, 9]  # Of the rank.
+TABLE = [0, 3, 1, 9]  # The rank's table.
 TYPES = {"i8": 1, "bf16": 2, "i32": 4, "f32": 4, "f64": 8}
 MOST = 11  # Elements along a dimension of a transfer.
 INPUT = """func.func @main(%a: tensor<65536xf32>) -> tensor<65536xf32> {

@@ -20,7 +20,7 @@ def chain(groups, micro, kind, virtual=1):
     results = [f'tensor<f32> {{st.name = "loss", st.role = "loss", st.stage = {last} : i64, st.sharding = #scalar}}']
     forward, backward, update, values = [], [], [], []
     for s in range(last + 1):
-        common = f'st.name = "w{s}", st.role = "parameter", st.stage = {s} : i64, st.sharding = #whole'
+        common = f'st.name = "w{s}", st.role = "parameter", st.stage = {s} : i64, st.sharding = #replicated'
         arguments.append(f'%w{s}: {sq} {{{common}, tf.aliasing_output = {s + 1} : i32}}')
         results.append(f"{sq} {{{common}}}")
         if s:
@@ -53,7 +53,7 @@ def chain(groups, micro, kind, virtual=1):
         f"return %loss, {', '.join(reversed(values))} : tensor<f32>, {', '.join([sq] * (last + 1))}"])
     return f"""#scalar = #st.sharding<@mesh, []>
 #rows = #st.sharding<@mesh, [{{"micro"}}, {{}}]>
-#whole = #st.sharding<@mesh, [{{}}, {{}}]>
+#replicated = #st.sharding<@mesh, [{{}}, {{}}]>
 module attributes {{st.stages = {last + 1} : i64, st.devices = [{devices}], st.schedule = "{kind}"}} {{
   st.mesh @mesh <["tensor"=1], micro={micro}>
   func.func @main({', '.join(arguments)}) -> ({', '.join(results)}) {{

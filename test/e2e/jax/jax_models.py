@@ -198,8 +198,8 @@ def bert_span(config, parameters, batch, key=None):
 
 
 def visible_positions(batch):
-    """Which positions each position attends to, [S, S] or [B, 1, S, S]: itself and those before it, and those of a prefix;
-    of its own segment alone."""
+    """The positions that each position attends to, [S, S] or [B, 1, S, S]: itself, those before it and those of a prefix,
+    within its segment."""
     length = batch["input_ids"].shape[1]
     rows, columns = jnp.arange(length)[:, None], jnp.arange(length)[None, :]
     visible = columns <= rows

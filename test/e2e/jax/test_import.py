@@ -22,7 +22,7 @@ import st_testing as st
 from jax_models import loss_function
 from st_programs import import_model, interpret, random_batch, random_parameters, signature
 
-# XLA compiles each step for a run of a few.
+# Each compiled step runs only a few times, so optimisation would take longer than it saves.
 jax.config.update("jax_disable_most_optimizations", True)
 
 BATCH, SEQ, STEPS = 4, 16, 4

@@ -19,7 +19,7 @@ FEATURES, RATE, LOW = HEADS * DEPTH, 0.01, -1e30
 
 
 def distances():
-    """How far the query is after the key."""
+    """The position of each query minus that of each key."""
     return jnp.arange(SEQ)[:, None] - jnp.arange(SEQ)[None, :]
 
 

@@ -105,7 +105,7 @@ def sends_the_encoder_once(folder):
     sources, targets = 2 * (encoder + decoder - 1), 2 * (decoder - 1)
     expected = sorted([f"1x{SEQ}x{width}"] * sources + [f"1x{TARGET}x{width}"] * targets)
     st.expect(found == expected, f"messages of a micro-batch {found}, expected {expected}")
-    # What the links carry for four rows more. Reductions of parameters do not depend on the batch.
+    # The links carry these bytes for four more rows. Reductions of parameters do not depend on the batch.
     formula = 4 * 4 * width * (sources * SEQ + targets * TARGET)
     st.expect(more - fewer == formula, f"four rows more send {more - fewer} bytes, expected {formula}")
     return f"{len(found)} messages of a micro-batch, {formula // 4} bytes for a row"

@@ -1,4 +1,4 @@
-"""How far a result on the DTU may be from the interpreter's, and the refused cases.
+"""Bounds on the difference of a result on the DTU from the interpreter's, and the refused cases.
 
 Most results are equal. `Ulps(n)`: each element may be off by n units in its last place. `Scaled(n)`: it may be off by n
 units of the largest element of the case's results. This is for sums, which depend on their order, and for functions of
@@ -77,7 +77,7 @@ def largest(values):
 
 
 def describe_difference(found, wanted, bound, scale):
-    """Why `found` is not within the bound, or nothing; `scale` is the largest magnitude of the case."""
+    """The reason why `found` is not within the bound, or a false value; `scale` is the largest magnitude of the case."""
     if found.dtype != wanted.dtype or found.shape != wanted.shape:
         return f"is {found.dtype}{found.shape}, not {wanted.dtype}{wanted.shape}"
     if wanted.dtype not in FLOAT_TYPES:

@@ -225,27 +225,27 @@ class Shard(Function):
 
     def text(self):
         """Inside, %argN is a part of %globalN outside."""
-        def whole(type_):
+        def global_type(type_):
             size, rest = type_[len("tensor<"):].split("x", 1)
             return f"tensor<{int(size) * self.DEVICES}x{rest}"
         arguments = {name: tensor(self.shape_of(array), element_of(array)) for name, array in self.arguments.items()}
         types = [t for (_, t), _ in self.results]
-        wholes = [whole(t) for t in types]
-        given = ", ".join(f"{n.replace('arg', 'global')}: {whole(t)}" for n, t in arguments.items())
+        global_types = [global_type(t) for t in types]
+        given = ", ".join(f"{n.replace('arg', 'global')}: {global_type(t)}" for n, t in arguments.items())
         first = '<@mesh, [{"x"}'
         split = [first + ", {}" * (t.count("x", 0, t.index(element_in(t))) - 1) + "]>"
                  for t in [*arguments.values(), *types]]
         return (f"module attributes {{mhlo.num_partitions = {self.DEVICES} : i32}} {{\n{self.MESH}"
-                f"func.func @main({given}) -> ({', '.join(wholes)}) {{\n"
+                f"func.func @main({given}) -> ({', '.join(global_types)}) {{\n"
                 f"%r:{len(types)} = sdy.manual_computation({', '.join(n.replace('arg', 'global') for n in arguments)}) "
                 f"in_shardings=[{', '.join(split[:len(arguments)])}] "
                 f"out_shardings=[{', '.join(split[len(arguments):])}] "
                 'manual_axes={"x"} ' f"({', '.join(f'{n}: {t}' for n, t in arguments.items())}) {{\n"
                 + "\n".join(self.lines)
                 + f"\nsdy.return {', '.join(n for (n, _), _ in self.results)} : {', '.join(types)}\n"
-                f"}} : ({', '.join(map(whole, arguments.values()))}) -> ({', '.join(wholes)})\n"
+                f"}} : ({', '.join(map(global_type, arguments.values()))}) -> ({', '.join(global_types)})\n"
                 f"return {', '.join(f'%r#{i}' for i in range(len(types)))} : "
-                f"{', '.join(wholes)}\n}}\n{self.symbols}}}\n")
+                f"{', '.join(global_types)}\n}}\n{self.symbols}}}\n")
 
 
 def pairs_of(values):

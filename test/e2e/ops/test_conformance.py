@@ -33,7 +33,7 @@ NO_CASE = {
     "stablehlo.get_tuple_element": "the interpreter has no tuples",
     "stablehlo.replica_id": "programs have one replica; printed programs ask for partition_id",
 }
-# Not defined by the interpreter, and so without a reference.
+# The interpreter does not define these, so they have no reference.
 UNDEFINED = {("stablehlo.remainder", t): "there is no remainder of complex numbers" for t in COMPLEX}
 
 
@@ -64,7 +64,7 @@ def write(keys, element):
 
 @functools.cache
 def verdicts():
-    """The dialect's verdict on each case with each type: an error, or nothing."""
+    """The dialect's verdict on each case with each type: an error, or None."""
     keys = [(key, element) for key in ALL for element in TYPES]
     chunks = [write([key], element)[0].text() for key, element in keys]
     starts = np.cumsum([0] + [chunk.count("\n") + 2 for chunk in chunks])

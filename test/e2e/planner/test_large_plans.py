@@ -19,7 +19,7 @@ import st_testing as st
 
 EXAMPLES = st.ROOT / "examples"
 POD = EXAMPLES / "parallel/dtu-pod.textproto"
-# Of the time of a step: replay assumes that tasks of a group start together and that stages do not slow each other
+# Relative to the time of a step: replay assumes that tasks of a group start together and that stages do not slow each other
 # down.
 REPLAY_TOLERANCE = 0.02
 

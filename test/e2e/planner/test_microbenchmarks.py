@@ -78,7 +78,7 @@ def rings(device):
         rows = micro.ring_table(bench, sizes=(64 * 1024, 4 << 20),
                                 rings={"onchip": (2, 4), "chip": (2, 3), "group": (8,), "all": (16,)})
         for kind, ranks, size, within, took, formula, share in rows:
-            # Of rings that share a link, the first ones continue before the last has its turn.
+            # If rings share a link, the first ones continue before the last has its turn.
             least = 0.95 if kind == "all" else 0.97
             st.expect(least <= took / formula <= 1.03,
                       f"{kind}, {ranks} ranks, {size} bytes: {took:.0f} ns, by the formula {formula:.0f}")

@@ -80,7 +80,7 @@ def newest(folder):
 
 
 def in_a_save(folder):
-    """Whether there are files that a save has not renamed yet."""
+    """Returns True if there are files that a save has not renamed yet."""
     # os.walk skips folders that vanish meanwhile.
     return any(".tmp." in name or name.endswith(".next") for _, _, files in os.walk(folder) for name in files)
 

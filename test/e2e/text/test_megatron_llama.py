@@ -127,7 +127,7 @@ def trains(model, devices, **layout):
     return run
 
 
-def goes_on(folder):
+def continues(folder):
     """The same command after ten steps: the losses and the checkpoint are those of an undisturbed run."""
     def states(name):
         return [(folder / name / "step-0000020" / file).read_bytes() for file in ("model.safetensors", "optimizer.safetensors")]
@@ -195,7 +195,7 @@ CASES = [
     ("mixtral, one device", trains(MIXTRAL, 1)),
     ("mixtral, 2 x 2 x 2, experts over replicas", trains(MIXTRAL, 8, **TENSOR, **REPLICAS, pipeline_model_parallel_size=2,
                                                         expert_model_parallel_size=2)),
-    ("goes on", goes_on),
+    ("goes on", continues),
     ("gradients in bf16", reduces),
     ("refused", refused),
 ]

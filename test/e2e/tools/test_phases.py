@@ -153,7 +153,7 @@ def printed(done, count, what):
 
 @functools.cache
 def printed_again():
-    """What st-opt prints of the IR of each phase."""
+    """The output of st-opt for the IR of each phase."""
     dumps = dump_phases()[2]
     done = run_on_all(pathlib.Path(FOLDER.name) / "all.mlir", [ir.read_text() for ir in dumps.values()])
     return dict(zip(dumps, printed(done, len(dumps), "all phases"), strict=True))

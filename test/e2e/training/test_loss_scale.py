@@ -75,7 +75,7 @@ def run(folder, binary, steps, *flags):
 
 
 def follows(scaler, metrics, largest):
-    """Whether each step has the expected scale, for a program whose gradients are finite up to a given scale."""
+    """Returns True if each step has the expected scale, for a program whose gradients are finite up to a given scale."""
     for i, metric in enumerate(metrics):
         st.expect(np.float32(metric["loss_scale"]) == scaler.scale, f"step {i + 1}: {metric['loss_scale']}, not {scaler.scale}")
         scaler.update(scaler.scale > largest)

@@ -37,7 +37,7 @@ LAYOUTS = {
 STEPS = 6
 # Moments of the first step do not depend on codes yet: their maxima must agree closely.
 EARLY = 1
-# Of the dynamic map of Dettmers et al., between the codes from 0.1 to 1.
+# The step of the dynamic map of Dettmers et al. between the codes from 0.1 to 1.
 LARGEST_STEP = 0.9 / 64
 
 

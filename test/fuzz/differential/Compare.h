@@ -7,7 +7,7 @@
 
 namespace mlir::st {
 
-/// How coarsely a program computes.
+/// The precision with which a program computes.
 struct Roundings {
   /// The largest difference, relative to the largest number, that other orders of summation
   /// explain; 0 if it computes only in integers.

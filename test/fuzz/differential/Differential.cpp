@@ -51,7 +51,8 @@ namespace cl = llvm::cl;
 using namespace mlir;
 using namespace mlir::st;
 
-/// Whether a rounding changes a code of moments in 8 bits depends on its direction.
+/// The number of perturbed inputs to try: a rounding changes an 8-bit code of a moment only in some
+/// directions.
 static constexpr unsigned kVariants = 8;
 
 namespace {

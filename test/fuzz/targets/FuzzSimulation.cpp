@@ -97,7 +97,7 @@ bool isSmall(const proto::Group &group) {
          group.arena_bytes() <= kMaxArena && group.host_arena_bytes() <= kMaxArena;
 }
 
-/// Returns nothing if a program is rejected or the step is too large.
+/// Returns std::nullopt if a program is rejected or the step is too large.
 std::optional<Step> decodeStep(const proto::Executable &executable, Budget &budget) {
   Step step;
   MachineLimits limits = machineLimits(executable.dtu());

@@ -101,7 +101,7 @@ private:
   proto::CudaProgram program;
 };
 
-TEST(AssignStreams, WhatIsWaitedForAtOnceStaysWithTheKernels) {
+TEST(AssignStreams, TransfersWithAnImmediateWaitStayWithTheKernels) {
   EXPECT_EQ(Program().kernel(0, 1).exchange(1, 2).kernel(2, 3).streams(), "kkk");
   EXPECT_EQ(Program().kernel(0, 1).exchange(1, 2).streams(), "kk");
   EXPECT_EQ(Program().streams(), "");
@@ -112,13 +112,13 @@ TEST(AssignStreams, AResultIsWaitedForWhereItIsRead) {
             "kTkKk");
 }
 
-TEST(AssignStreams, WhatIsSentIsNotWrittenBefore) {
+TEST(AssignStreams, KernelsDoNotOverwriteSentBytes) {
   EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).kernel(0, 1).streams(), "TkK");
   // Reading is allowed.
   EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).kernel(1, 4).streams(), "Tkk");
 }
 
-TEST(AssignStreams, WhatIsStillReadIsNotOverwritten) {
+TEST(AssignStreams, TransfersDoNotOverwriteBytesStillRead) {
   EXPECT_EQ(
       Program().exchange(1, 2).kernel(0, 3).kernel(5, 6).exchange(4, 5).kernel(0, 7).streams(),
       "TkkTk");

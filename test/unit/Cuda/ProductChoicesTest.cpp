@@ -49,7 +49,7 @@ TEST_F(ProductChoicesTest, ProcessesTakeThoseOfTheFirst) {
   EXPECT_TRUE(first.find("both") == choiceOf(1));
 }
 
-TEST_F(ProductChoicesTest, OfOtherKindsOfGpusAreLeftAlone) {
+TEST_F(ProductChoicesTest, ChoicesOfOtherGpusDoNotChange) {
   ProductChoices one("one GPU", 7), other("other GPU", 7), newer("one GPU", 8);
   one.add("x", choiceOf(1));
   other.add("x", choiceOf(2));

@@ -117,7 +117,7 @@ TEST_F(ScalarFunctions, OthersAreNot) {
   EXPECT_EQ(kind(), None);
 }
 
-TEST_F(ScalarFunctions, WhatMovesElementsIsNot) {
+TEST_F(ScalarFunctions, FunctionsThatMoveElementsDoNotMatch) {
   std::string transposed =
       line("transpose %s, dims = [1, 0] : (tensor<8x4xf32>) -> tensor<4x8xf32>");
   op("multiply", transposed, op("logistic", inner("%x", "1.59576917")));

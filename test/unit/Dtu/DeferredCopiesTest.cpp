@@ -151,7 +151,7 @@ TEST_F(DeferredCopiesTest, NobodySeesThatTheyWerePutOff) {
   EXPECT_GT(passedOn, 100);
 }
 
-TEST_F(DeferredCopiesTest, WhatIsOverwrittenIsNeverMoved) {
+TEST_F(DeferredCopiesTest, OverwrittenCopiesAreNeverMade) {
   const int64_t sizes[] = {2048}, one[] = {1};
   CopyPlan plan = planCopy(1, sizes, one, one, 1, 1);
   RowsView rows;

@@ -82,7 +82,7 @@ template <typename Enum> void expectOrder(const std::string &text) {
   }
 }
 
-TEST(Document, EnumerationsStandInTheirOrder) {
+TEST(Document, EnumerationsAreInOrder) {
   std::string text = document();
   expectOrder<DType>(text.substr(text.find("### Types")));
   expectOrder<VectorOp>(text.substr(text.find("| `copy` | converts")));

@@ -136,7 +136,7 @@ TEST(PeriodicLoops, WorkersWithMoreTripsGoOn) {
   EXPECT_LT(simulatedPart(tiles("loop reg=r4 start=1*r1 limit=8005 step=8\n", "64"), 4), 0.2);
 }
 
-TEST(PeriodicLoops, WhatComesFromCountersIsFollowed) {
+TEST(PeriodicLoops, FollowsSizesComputedFromCounters) {
   // Trips of three alternating sizes, and a size that changes every 256 trips.
   EXPECT_LT(simulatedPart(tiles("loop reg=r4 limit=6000\nindex dst=r5 value=1*r4 modulo=3\n",
                                 "min(64,65-r5)")),
@@ -463,7 +463,7 @@ TEST(PeriodicLoops, LayersOfRanksThatExchangeAreReplayed) {
   EXPECT_LT(replayed, 0.7 * executed);
 }
 
-TEST(PeriodicLoops, AProgramGoesOnWhereAnotherEnds) {
+TEST(PeriodicLoops, AProgramContinuesWhereAnotherEnds) {
   // Few trips are alike. After each layer the queue copies alone, while the core has ended or waits
   // for the next one.
   auto layers = [](int64_t count) {

@@ -65,7 +65,7 @@ TEST(ProgramOrder, OneSlotLessIsARace) {
   expectError(doubleBuffered(1, 2), "nothing orders the two");
 }
 
-TEST(ProgramOrder, WhatComesBackFromTheHostBehindItsArrival) {
+TEST(ProgramOrder, ReadsOfTheHostFollowItsWrites) {
   auto streams = [](const std::string &signal, const std::string &wait) {
     return "stream dte first=0 count=1 {\n  copy dst=host[0]{4} src=L3[0]{4} sizes=[64]\n" +
            signal + "}\nstream dte first=1 count=1 {\n" + wait +
@@ -216,7 +216,7 @@ TEST(PeriodicOrder, InPlace) {
   EXPECT_FALSE(proveLoops(pipelined(2, 2, 0, 512, 2000)));
 }
 
-TEST(PeriodicOrder, WhatMeetsAfterManyTrips) {
+TEST(PeriodicOrder, AccessesThatOverlapAfterManyTrips) {
   // Stores to tiles that are loaded 4 trips later, when the store is over, or 3, when it is not.
   EXPECT_TRUE(proveLoops(pipelined(2, 2, 0, 256 * 4, 2000)));
   EXPECT_FALSE(proveLoops(pipelined(2, 2, 0, 256 * 3, 2000)));

@@ -383,7 +383,7 @@ TEST(Replay, APipelineWaitsForItsMessages) {
   }
 }
 
-TEST(Replay, AGroupGoesOnTogether) {
+TEST(Replay, AGroupContinuesTogether) {
   // Three ranks send over one cable: the replay waits for the last message before it releases any
   // receiver, which takes no longer in total.
   Machine machine{makeSimulator(groupsOf(2, 3)), {}};
@@ -469,7 +469,7 @@ std::string slotText(int64_t slots, int64_t copies) {
       "  copy dst=L2[0]{4} src=L3[4*r5]{4} sizes=[4096]\n  end\n }\n}\n");
 }
 
-TEST(Replay, WhatOnlyMakesAddressesDoesNotCount) {
+TEST(Replay, ValuesThatOnlyMakeAddressesDoNotCount) {
   for (bool equal : {true, false}) {
     Machine machine{makeSimulator(groupsOf(2, 1)), {}};
     ProgramId a = loadOrDie(*machine.simulator, slotText(3, 5));

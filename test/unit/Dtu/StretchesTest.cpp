@@ -161,7 +161,7 @@ TEST(Stretches, OneFaultyRankOfManyIsNamed) {
     group.set_table_size(1);
     for (int rank = 0; rank < 8; ++rank) {
       group.add_device_ids(rank);
-      // Where the layer loads, each queue the tile of the other.
+      // Each queue loads the tile of the other when the layer loads.
       group.add_rank_tables(rank == faulty ? 6 * 1024 - 65536 : 1024 * rank);
     }
     proto::Task &task = *group.add_tasks();

@@ -41,7 +41,7 @@ Program copyProgram(const std::string &before) {
                    "stream dte first=0 count=1 {\n", before, kCopyText, "}\n}\n"));
 }
 
-TEST(TimeOrder, ArrivalsComeBeforeWhatGoesOn) {
+TEST(TimeOrder, ArrivalsComeBeforeRunningTasks) {
   // 16384 bytes leave rank 0 after 2 us and arrive 0.8 us later, when rank 1 begins to receive and
   // its queue to copy.
   constexpr int64_t kArrival = 2800000;
@@ -61,7 +61,7 @@ TEST(TimeOrder, ArrivalsComeBeforeWhatGoesOn) {
   EXPECT_EQ(result.ranks[1].taskEnd[0], kLaunch + kArrival + kCopy / 4 + kCopy + kDteLatency);
 }
 
-TEST(TimeOrder, WhatGoesOnComesBeforeTasksThatBegin) {
+TEST(TimeOrder, RunningTasksComeBeforeTasksThatBegin) {
   // Rank 0 begins its second task at the instant at which rank 1, which idles, begins to copy.
   constexpr int64_t kBegin = 2 * kLaunch + kCopy + kDteLatency;
   TimingResult result =

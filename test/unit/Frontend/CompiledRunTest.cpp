@@ -140,7 +140,7 @@ TEST(CompiledRunTest, EveryArgumentHasAnOutcome) {
     EXPECT_EQ(run.outcomes.size(), 139u);
     for (const ArgumentOutcome &outcome : run.outcomes) {
       EXPECT_FALSE(outcome.text.empty()) << outcome.name;
-      EXPECT_NE(outcome.fate, ArgumentOutcome::Refused) << outcome.name;
+      EXPECT_NE(outcome.status, ArgumentOutcome::Refused) << outcome.name;
       EXPECT_NE(outcome.line, 0u) << outcome.name;
     }
   }
@@ -156,7 +156,7 @@ TEST(CompiledRunTest, AnotherValueOfAnHonouredArgumentIsAnotherRun) {
     const auto found = std::find_if(start.outcomes.begin(), start.outcomes.end(),
                                     [&](auto &other) { return other.name == outcome.name; });
     ASSERT_NE(found, start.outcomes.end()) << outcome.name;
-    if (found->fate != ArgumentOutcome::Honoured)
+    if (found->status != ArgumentOutcome::Honoured)
       continue;
     ++count;
     const absl::StatusOr<CompiledRun> changed = tryCompile(withValues(before, change.change));
@@ -173,7 +173,7 @@ TEST(CompiledRunTest, AnotherValueOfAnArgumentWithoutEffectIsTheSameRunOrRefused
   const CompiledRun start = compileText(caseLog());
   std::set<std::string> refused;
   for (const ArgumentOutcome &outcome : start.outcomes) {
-    if (outcome.fate != ArgumentOutcome::NoEffect)
+    if (outcome.status != ArgumentOutcome::NoEffect)
       continue;
     const bool isNumber = !outcome.value.empty() &&
                           outcome.value.find_first_not_of("0123456789.e-") == std::string::npos;

@@ -21,10 +21,10 @@ std::string errorOf(const std::string &json, int64_t devices = 0) {
   return std::string(readDeepSpeedConfig(json, "ds.json", run, devices).message());
 }
 
-const KeyFate *findFate(const TrainingRun &run, const std::string &key) {
-  for (const KeyFate &fate : run.fates)
-    if (fate.key == key)
-      return &fate;
+const KeyStatus *findStatus(const TrainingRun &run, const std::string &key) {
+  for (const KeyStatus &status : run.keys)
+    if (status.key == key)
+      return &status;
   return nullptr;
 }
 
@@ -43,10 +43,10 @@ TEST(DeepSpeedTest, BertBase) {
   EXPECT_EQ(run.optimizer, "adamw");
   EXPECT_EQ(run.learningRate, 5e-5);
   EXPECT_TRUE(run.autotunes);
-  ASSERT_TRUE(findFate(run, "autotuning.metric"));
-  EXPECT_EQ(findFate(run, "autotuning.metric")->reason, "the planner searches by itself");
-  EXPECT_EQ(findFate(run, "zero_optimization.stage")->fate, KeyFate::Honoured);
-  EXPECT_EQ(findFate(run, "zero_optimization.stage")->line, 9u);
+  ASSERT_TRUE(findStatus(run, "autotuning.metric"));
+  EXPECT_EQ(findStatus(run, "autotuning.metric")->reason, "the planner searches by itself");
+  EXPECT_EQ(findStatus(run, "zero_optimization.stage")->status, KeyStatus::Honoured);
+  EXPECT_EQ(findStatus(run, "zero_optimization.stage")->line, 9u);
 }
 
 TEST(DeepSpeedTest, TwoBatchSizesDecideTheThird) {
@@ -98,7 +98,7 @@ TEST(DeepSpeedTest, AutoIsLeftToTheRun) {
   EXPECT_EQ(run.zeroStage, 3);
   EXPECT_EQ(run.parameterOffload, RunOffload::Host);
   EXPECT_EQ(run.optimizerOffload, RunOffload::Disk);
-  EXPECT_EQ(findFate(run, "train_batch_size")->reason, "left to the arguments of the run");
+  EXPECT_EQ(findStatus(run, "train_batch_size")->reason, "left to the arguments of the run");
 }
 
 TEST(DeepSpeedTest, PrecisionAndReductions) {
@@ -112,7 +112,7 @@ TEST(DeepSpeedTest, TableNamesEachKeyOnce) {
   std::set<std::string> names;
   for (const DeepSpeedKey &key : deepSpeedKeys()) {
     EXPECT_TRUE(names.insert(key.name.str()).second) << key.name.str();
-    EXPECT_EQ(key.note.empty(), key.fate == DeepSpeedFate::Honoured) << key.name.str();
+    EXPECT_EQ(key.note.empty(), key.status == DeepSpeedStatus::Honoured) << key.name.str();
   }
 }
 

@@ -87,9 +87,9 @@ TEST(MegatronTest, LogOfThirtyTwoDevices) {
 
 TEST(MegatronTest, EveryArgumentHasItsFate) {
   TrainingRun run = readRun(readTestInput("Megatron/megatron-bert-345m-32gpus.log"));
-  EXPECT_EQ(run.fates.size(), 139u);
-  for (const KeyFate &fate : run.fates)
-    EXPECT_EQ(fate.reason.empty(), fate.fate == KeyFate::Honoured) << fate.key;
+  EXPECT_EQ(run.keys.size(), 139u);
+  for (const KeyStatus &status : run.keys)
+    EXPECT_EQ(status.reason.empty(), status.status == KeyStatus::Honoured) << status.key;
 }
 
 TEST(MegatronTest, TablesNameEachArgumentOnce) {
@@ -97,7 +97,7 @@ TEST(MegatronTest, TablesNameEachArgumentOnce) {
   for (llvm::ArrayRef<Argument> table : argumentTables())
     for (const Argument &argument : table) {
       EXPECT_TRUE(names.insert(argument.name.str()).second) << argument.name.str();
-      EXPECT_EQ(argument.note.empty(), argument.fate == ArgumentFate::Honoured)
+      EXPECT_EQ(argument.note.empty(), argument.status == ArgumentStatus::Honoured)
           << argument.name.str();
     }
   for (const ArgumentAlias &alias : argumentAliases())
@@ -185,10 +185,10 @@ TEST(MegatronTest, DumpGoesBeforeTheCommandLine) {
   log.replace(log.find("--micro-batch-size 4"), 20, "--micro-batch-size 2");
   TrainingRun run = readRun(log);
   EXPECT_EQ(run.microBatch, 4);
-  auto overruled = llvm::find_if(run.fates, [](const KeyFate &fate) {
-    return fate.key == "micro_batch_size" && fate.fate == KeyFate::NoEffect;
+  auto overruled = llvm::find_if(run.keys, [](const KeyStatus &status) {
+    return status.key == "micro_batch_size" && status.status == KeyStatus::NoEffect;
   });
-  ASSERT_NE(overruled, run.fates.end());
+  ASSERT_NE(overruled, run.keys.end());
   EXPECT_EQ(overruled->reason, "the argument dump overrides the command line");
 }
 
@@ -247,7 +247,7 @@ TEST(MegatronTest, NewerDump) {
   EXPECT_EQ(run.recomputation, RunRecomputation::Selective);
   EXPECT_EQ(run.zeroStage, 1);
   EXPECT_FALSE(run.fusedBiasGelu);
-  EXPECT_EQ(run.fates.size(), 24u);
+  EXPECT_EQ(run.keys.size(), 24u);
 }
 
 TEST(MegatronTest, KnownVocabularies) {

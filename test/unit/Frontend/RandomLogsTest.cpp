@@ -1,4 +1,4 @@
-// How often lint finds a contradiction in random logs, and how often it raises a false alarm.
+// Counts the contradictions that lint finds in random logs, and its false alarms.
 #include "RandomLog.h"
 #include "lib/Frontend/Megatron/Lint.h"
 #include "lib/Frontend/Megatron/Megatron.h"

@@ -83,7 +83,7 @@ TEST(MinimumCut, CostsNoMoreThanAnySubset) {
   }
 }
 
-TEST(MinimumCut, LiesNearTheSinks) {
+TEST(MinimumCut, IsNearTheSinks) {
   // 0 -> 1 -> 2, with equal costs.
   Graph graph{{3, 3, 3}, {{0, 1}, {1, 2}}, {0}, {2}};
   EXPECT_EQ(solve(graph), 4u);

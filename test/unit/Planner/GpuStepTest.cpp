@@ -61,7 +61,7 @@ protected:
   }
 
   double total() {
-    auto step = playGpuStep(program, costs);
+    auto step = simulateGpuStep(program, costs);
     EXPECT_TRUE(step.ok()) << step.status();
     return step.ok() && *step ? (*step)->total : -1;
   }
@@ -142,12 +142,12 @@ TEST_F(GpuStepTest, ExchangesWaitForTheLastMember) {
   EXPECT_DOUBLE_EQ(total(), 7 + (100 + 10 * 2) + (200 + 10 * 2));
 }
 
-TEST_F(GpuStepTest, MessagesArriveAfterTheirWay) {
+TEST_F(GpuStepTest, MessagesArriveAfterTheirTransferTime) {
   auto message = [](auto &message, int64_t peer) {
     message.set_bytes(5);
     message.set_peer(peer);
   };
-  // A copy at either end, 2 x 5 bytes, and the way between nodes.
+  // A copy at either end, 2 x 5 bytes, and the transfer between nodes.
   addGroup({0}, 2,
            [&](proto::CudaProgram &code) { message(*code.add_commands()->mutable_send(), 1); });
   addGroup({8}, 2,
@@ -175,7 +175,7 @@ TEST_F(GpuStepTest, WorksAreThoseOfTheBusiestRankByName) {
     copy.set_row_bytes(2);
     copy.set_rows(3);
   });
-  auto step = playGpuStep(program, costs);
+  auto step = simulateGpuStep(program, costs);
   ASSERT_TRUE(step.ok() && *step);
   struct Expected {
     const char *name;
@@ -205,7 +205,7 @@ TEST_F(GpuStepTest, RanksThatWaitInVainAreAnError) {
   addGroup({0}, 2,
            [&](proto::CudaProgram &code) { code.add_commands()->mutable_receive()->set_peer(1); });
   addGroup({1}, 2, [](proto::CudaProgram &) {});
-  EXPECT_EQ(playGpuStep(program, costs).status().message(),
+  EXPECT_EQ(simulateGpuStep(program, costs).status().message(),
             "rank 0 waits forever for another rank");
 }
 
@@ -213,7 +213,7 @@ TEST_F(GpuStepTest, LoopsThatDependOnDataHaveNoTime) {
   addGroup({0}, 1, [&](proto::CudaProgram &code) {
     code.add_commands()->mutable_loop()->mutable_predicate();
   });
-  auto step = playGpuStep(program, costs);
+  auto step = simulateGpuStep(program, costs);
   ASSERT_TRUE(step.ok());
   EXPECT_FALSE(step->has_value());
 }

@@ -22,7 +22,7 @@ static Blocks blocksOfLayers(const PlannedModel &model) {
   return blocks;
 }
 
-TEST(LayerKinds, SecondLayerStandsForAlike) {
+TEST(LayerKinds, SecondLayerRepresentsEqualLayers) {
   PlannedModel model = makeModel(4);
   model.setLayerKinds({"a", "a", "a", "a"});
   EXPECT_FALSE(model.hasUnequalLayers());

@@ -9,8 +9,9 @@
 
 using namespace st;
 
-static std::vector<GroupTimes> play(PipelineSchedule schedule, int64_t groups, int64_t chunks,
-                                    int64_t microBatches, StageTimes times, double message = 0) {
+static std::vector<GroupTimes> simulate(PipelineSchedule schedule, int64_t groups, int64_t chunks,
+                                        int64_t microBatches, StageTimes times,
+                                        double message = 0) {
   Layout layout;
   layout.stages = groups;
   layout.virtualStages = chunks;
@@ -20,7 +21,7 @@ static std::vector<GroupTimes> play(PipelineSchedule schedule, int64_t groups, i
   costs.stages.assign(groups, std::vector<StageTimes>(chunks, times));
   if (groups > 1)
     costs.links.assign(groups, {message, 0});
-  return playPipeline(layout, costs, mlir::st::makePipelineOrder(), true);
+  return simulatePipeline(layout, costs, mlir::st::makePipelineOrder(), true);
 }
 
 static double end(const std::vector<GroupTimes> &groups) {
@@ -37,10 +38,10 @@ TEST(Pipeline, ClosedForms) {
   for (int64_t groups : {1, 2, 3, 4, 8})
     for (int64_t microBatches : {1, 2, 4, 7, 8, 32}) {
       const double expected = static_cast<double>(microBatches + groups - 1) * 33;
-      EXPECT_NEAR(end(play(PipelineSchedule::GPipe, groups, 1, microBatches, times)), expected,
+      EXPECT_NEAR(end(simulate(PipelineSchedule::GPipe, groups, 1, microBatches, times)), expected,
                   1e-6);
       EXPECT_NEAR(
-          end(play(PipelineSchedule::OneForwardOneBackward, groups, 1, microBatches, times)),
+          end(simulate(PipelineSchedule::OneForwardOneBackward, groups, 1, microBatches, times)),
           expected, 1e-6);
     }
 }
@@ -53,7 +54,7 @@ TEST(Pipeline, Interleaved) {
         const int64_t microBatches = groups * rounds;
         const double expected = static_cast<double>(microBatches * chunks + groups - 1) * 30;
         EXPECT_NEAR(
-            end(play(PipelineSchedule::Interleaved, groups, chunks, microBatches, {10, 20, 0})),
+            end(simulate(PipelineSchedule::Interleaved, groups, chunks, microBatches, {10, 20, 0})),
             expected, 1e-6)
             << groups << " groups, " << chunks << " chunks, " << microBatches << " micro-batches";
       }
@@ -61,10 +62,10 @@ TEST(Pipeline, Interleaved) {
 
 // A group holds as many micro-batches as there are groups from it to the end.
 TEST(Pipeline, InFlight) {
-  const auto groups = play(PipelineSchedule::OneForwardOneBackward, 4, 1, 16, {10, 20, 0});
+  const auto groups = simulate(PipelineSchedule::OneForwardOneBackward, 4, 1, 16, {10, 20, 0});
   for (int64_t group = 0; group < 4; ++group)
     EXPECT_EQ(groups[group].inFlight, 4 - group);
-  for (const GroupTimes &group : play(PipelineSchedule::GPipe, 4, 1, 16, {10, 20, 0}))
+  for (const GroupTimes &group : simulate(PipelineSchedule::GPipe, 4, 1, 16, {10, 20, 0}))
     EXPECT_EQ(group.inFlight, 16);
 }
 
@@ -72,7 +73,7 @@ TEST(Pipeline, InFlight) {
 TEST(Pipeline, WorkAndWaitsAddUp) {
   for (double message : {0.0, 3.0, 50.0})
     for (const GroupTimes &group :
-         play(PipelineSchedule::OneForwardOneBackward, 4, 1, 9, {10, 20, 0}, message))
+         simulate(PipelineSchedule::OneForwardOneBackward, 4, 1, 9, {10, 20, 0}, message))
       EXPECT_NEAR(group.forward + group.backward + group.weight + group.forwardWait +
                       group.backwardWait + group.sending,
                   group.end, 1e-6);
@@ -104,17 +105,18 @@ TEST(Pipeline, BoundsItsPlay) {
       }
     }
     const PipelineOrder order = mlir::st::makePipelineOrder();
-    const auto played = playPipeline(layout, costs, order), bound = boundPipeline(layout, costs);
+    const auto composed = simulatePipeline(layout, costs, order),
+               bound = boundPipeline(layout, costs);
     PipelineMemo memo;
     for (int repeat = 0; repeat < 2; ++repeat)
-      EXPECT_EQ(memo.play(layout, costs, order).back().end, played.back().end);
-    for (size_t group = 0; group < played.size(); ++group) {
-      EXPECT_LE(bound[group].end, played[group].end * (1 + 1e-12))
+      EXPECT_EQ(memo.simulate(layout, costs, order).back().end, composed.back().end);
+    for (size_t group = 0; group < composed.size(); ++group) {
+      EXPECT_LE(bound[group].end, composed[group].end * (1 + 1e-12))
           << printLayout(layout) << ", group " << group;
-      EXPECT_NEAR(bound[group].forward, played[group].forward, 1e-9);
-      EXPECT_NEAR(bound[group].sending, played[group].sending, 1e-9);
+      EXPECT_NEAR(bound[group].forward, composed[group].forward, 1e-9);
+      EXPECT_NEAR(bound[group].sending, composed[group].sending, 1e-9);
       EXPECT_EQ(memo.maxHeld(layout, order, static_cast<int64_t>(group)).forwardToBackward,
-                played[group].inFlight)
+                composed[group].inFlight)
           << printLayout(layout);
     }
   }

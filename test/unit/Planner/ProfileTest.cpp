@@ -27,7 +27,7 @@ protected:
 
 } // namespace
 
-TEST_F(Profiles, WhatIsNotNamedIsOfTheBase) {
+TEST_F(Profiles, OmittedFieldsComeFromTheBase) {
   auto base = findProfile("megatron-lm");
   auto same = findProfile(write("same.textproto", R"(name: "same" extends: "megatron-lm")"));
   ASSERT_TRUE(base.ok() && same.ok()) << same.status();
@@ -37,7 +37,7 @@ TEST_F(Profiles, WhatIsNotNamedIsOfTheBase) {
   EXPECT_EQ(same->DebugString(), base->DebugString());
 }
 
-TEST_F(Profiles, WhatIsNamedReplacesTheBase) {
+TEST_F(Profiles, GivenFieldsReplaceTheBase) {
   auto base = findProfile("megatron-lm");
   auto own = findProfile(write("own.textproto", R"(
     name: "own" extends: "megatron-lm"

@@ -12,7 +12,7 @@
 namespace st {
 namespace {
 
-double play(const std::vector<OpTime> &ops) {
+double simulate(const std::vector<OpTime> &ops) {
   double host = 0, device = 0;
   for (const OpTime &op : ops) {
     host += op.host;
@@ -21,7 +21,7 @@ double play(const std::vector<OpTime> &ops) {
   return device;
 }
 
-TEST(QueuedWorkTest, SpanIsThatOfOpsPlayedOneByOne) {
+TEST(QueuedWorkTest, SpanIsThatOfOpsSimulatedOneByOne) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> time(0, 10);
   for (int turn = 0; turn < 200; ++turn) {
@@ -34,15 +34,15 @@ TEST(QueuedWorkTest, SpanIsThatOfOpsPlayedOneByOne) {
       block.push_back(op);
       work += op;
     }
-    EXPECT_NEAR(work.span, play(block), 1e-9);
+    EXPECT_NEAR(work.span, simulate(block), 1e-9);
     const int count = 1 + turn % 7;
     for (int i = 0; i < count; ++i)
       all.insert(all.end(), block.begin(), block.end());
-    EXPECT_NEAR(work.repeated(count).span, play(all), 1e-9);
+    EXPECT_NEAR(work.repeated(count).span, simulate(all), 1e-9);
     QueuedWork twice = work;
     twice += work.repeated(count);
     all.insert(all.end(), block.begin(), block.end());
-    EXPECT_NEAR(twice.span, play(all), 1e-9);
+    EXPECT_NEAR(twice.span, simulate(all), 1e-9);
   }
 }
 
@@ -69,12 +69,12 @@ TEST(QueuedWorkTest, OwnTimersGiveTheDrainOfThePipeline) {
   };
   StepEstimate step;
   step.timers.push_back({"optimizer", 5, 5, 5, 5});
-  const std::optional<OwnTimers> own = playOwnTimers(row, step, order);
+  const std::optional<OwnTimers> own = simulateOwnTimers(row, step, order);
   ASSERT_TRUE(own);
   EXPECT_NEAR(own->drain, 20, 1e-9);
   EXPECT_NEAR(own->without, 10 + 4 * 30 + 5, 1e-9);
   row.forwardMs.reset();
-  EXPECT_FALSE(playOwnTimers(row, step, order));
+  EXPECT_FALSE(simulateOwnTimers(row, step, order));
 }
 
 } // namespace

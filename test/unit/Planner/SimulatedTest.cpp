@@ -30,7 +30,7 @@ static SimulatedPipeline makePipeline(const Layout &layout, SimulatedStageTimes 
 }
 
 static double end(const Layout &layout, const SimulatedPipeline &pipeline) {
-  const auto groups = playSimulated(layout, pipeline, mlir::st::makePipelineOrder(), true);
+  const auto groups = timeSimulatedPipeline(layout, pipeline, mlir::st::makePipelineOrder(), true);
   EXPECT_TRUE(groups.ok()) << groups.status();
   double last = 0;
   for (const SimulatedGroupTimes &group : groups.value_or(std::vector<SimulatedGroupTimes>()))
@@ -67,7 +67,7 @@ TEST(SimulatedPipeline, Sends) {
 TEST(SimulatedPipeline, Needs) {
   const Layout layout = pipelineLayout(2, 1);
   const SimulatedPipeline pipeline = makePipeline(layout, {10, 20, 0, {1, 10}, {8, 20, 2}});
-  const auto groups = playSimulated(layout, pipeline, mlir::st::makePipelineOrder(), true);
+  const auto groups = timeSimulatedPipeline(layout, pipeline, mlir::st::makePipelineOrder(), true);
   ASSERT_TRUE(groups.ok()) << groups.status();
   // The last stage's forward task receives its message 9 after it begins to wait. Its backward task
   // ends at 39.
@@ -240,10 +240,10 @@ TEST(SimulatedSearch, TakesWhatWasSimulated) {
     for (size_t i : result->simulated) {
       const Candidate &candidate = result->candidates[i];
       EXPECT_NE(candidate.layout.tensor, refused);
-      const CompiledStep &whole = blocks.known.at(printLayout(candidate.layout));
-      EXPECT_EQ(candidate.ms, static_cast<double>(whole.picoseconds) * 1e-9);
+      const CompiledStep &step = blocks.known.at(printLayout(candidate.layout));
+      EXPECT_EQ(candidate.ms, static_cast<double>(step.picoseconds) * 1e-9);
       EXPECT_EQ(candidate.bytes, static_cast<double>(99 + candidate.layout.stages));
-      least = std::min(least, whole.picoseconds);
+      least = std::min(least, step.picoseconds);
     }
     EXPECT_EQ(best.ms, static_cast<double>(least) * 1e-9);
     auto step = estimateStep(inputs, best.layout);

@@ -84,7 +84,7 @@ TEST_F(ShardedTest, ReplicasShareTheirPiece) {
   EXPECT_EQ(pieces[2].data<int32_t>()[0], 4);
 }
 
-TEST_F(ShardedTest, WhatDoesNotDivideIsAnError) {
+TEST_F(ShardedTest, IndivisibleDimensionsAreErrors) {
   std::string message;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &d) { message = d.str(); });
   RankValues pieces;

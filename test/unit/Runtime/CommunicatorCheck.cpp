@@ -2,10 +2,10 @@
 // mpirun -np N st-communicator-check MODE SECONDS, or the same by another launcher
 //
 //   exchange   threads send messages of many sizes to all others and compare what comes; broadcasts
-//   clocks     each process has a clock of its own, and finds how far it is from that of process 0
+//   clocks     each process has a separate clock, and measures its distance from that of process 0
 //   large      two processes send each other 200 megabytes at the same time
 //   mute       process 1 does not send what process 0 waits for
-//   early      all but process 0 end, which goes on for longer than they wait for it
+//   early      all but process 0 end, which continues for longer than they wait for it
 //   endless    exchanges until it is ended
 //   size       process 1 sends less than process 0 waits for
 

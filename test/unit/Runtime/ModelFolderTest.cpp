@@ -42,7 +42,7 @@ std::string with(const char *config, const char *key, const char *value) {
 
 TEST(ModelFolderTest, ComparesWhatChangesTheFunction) {
   const struct {
-    const char *own, *key, *value, *expected; // expected: part of the error, or nothing
+    const char *own, *key, *value, *expected; // expected: part of the error, or null
   } cases[] = {
       {kBert, "hidden_act", "\"gelu\"", ""},
       {kBert, "hidden_act", "\"relu\"", "\"hidden_act\" is \"relu\", the program"},

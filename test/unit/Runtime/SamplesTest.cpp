@@ -332,7 +332,7 @@ TEST(CausalSamplesTest, PrefixesHaveNoLoss) {
   EXPECT_GT(lengths.size(), 8u);
 }
 
-TEST(CausalSamplesTest, WhatTheProgramDoesNotReadIsRefused) {
+TEST(CausalSamplesTest, RefusesOptionsForUnreadInputs) {
   auto error = [](BatchSpec spec) {
     return std::string(createCorpusSource(numberedCorpus(4, 8), spec).status().message());
   };

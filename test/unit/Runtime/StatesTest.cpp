@@ -42,13 +42,13 @@ std::vector<float> initialW(int64_t rows, int64_t columns, uint32_t seed, int th
 }
 
 TEST(StatesTest, InitialValuesDependOnSeedAlone) {
-  std::vector<float> whole = initialW(1, 1, 5, 1);
+  std::vector<float> full = initialW(1, 1, 5, 1);
   for (auto [rows, columns] : {std::pair{2, 1}, {1, 4}, {4, 3}, {8, 12}})
-    EXPECT_EQ(initialW(rows, columns, 5, 3), whole) << rows << "x" << columns;
-  EXPECT_NE(initialW(1, 1, 6, 1), whole);
+    EXPECT_EQ(initialW(rows, columns, 5, 3), full) << rows << "x" << columns;
+  EXPECT_NE(initialW(1, 1, 6, 1), full);
   std::vector<float> expected(96);
   fillNormal({5, 0}, 0, 0.02f, expected.data(), 96);
-  EXPECT_EQ(whole, expected);
+  EXPECT_EQ(full, expected);
 }
 
 TEST(StatesTest, OneRowStartsAsZero) {
@@ -89,7 +89,7 @@ TEST(StatesTest, ReplicasShareABlock) {
 }
 
 TEST(StatesTest, NamedRowsAreTensors) {
-  const std::vector<float> whole = initialW(1, 1, 5, 1);
+  const std::vector<float> full = initialW(1, 1, 5, 1);
   for (auto [rows, columns] : {std::pair{1, 1}, {2, 1}, {1, 4}, {4, 3}}) {
     proto::Executable program = makeToyProgram(rows, columns);
     proto::State &state = *program.mutable_groups(0)->mutable_states(0);
@@ -98,14 +98,14 @@ TEST(StatesTest, NamedRowsAreTensors) {
     ToyExecutable executable(program, 0);
     const std::vector<StateTensor> states = splitNamedRows(*collectStates(program));
     ASSERT_TRUE(initializeStates(states, executable, 5, 2).ok());
-    EXPECT_EQ(gatherW(program, executable), whole) << rows << "x" << columns;
+    EXPECT_EQ(gatherW(program, executable), full) << rows << "x" << columns;
     int64_t count = 0;
     for (const StateTensor &tensor : states) {
       if (tensor.state->name() != "w." + std::to_string(count) + ".up")
         continue;
       EXPECT_EQ(tensor.shape, std::vector<int64_t>{12});
       const std::vector<uint8_t> bytes = *readState(tensor, executable);
-      EXPECT_EQ(std::memcmp(bytes.data(), whole.data() + 12 * count, 48), 0);
+      EXPECT_EQ(std::memcmp(bytes.data(), full.data() + 12 * count, 48), 0);
       ++count;
     }
     EXPECT_EQ(count, 8);
@@ -146,14 +146,14 @@ TEST(NormalInitTest, IsBoxMuller) {
   }
 }
 
-TEST(NormalInitTest, PiecesEqualTheWhole) {
-  std::vector<float> whole(1000), pieces(1000);
+TEST(NormalInitTest, PiecesEqualTheFullTensor) {
+  std::vector<float> full(1000), pieces(1000);
   const uint64_t first = (uint64_t{1} << 32) - 300;
-  fillNormal({9, 9}, first, 1, whole.data(), 1000);
+  fillNormal({9, 9}, first, 1, full.data(), 1000);
   for (int64_t begin = 0, size = 1; begin < 1000; begin += size, size = size * 3 % 50 + 1)
     fillNormal({9, 9}, first + begin, 1, pieces.data() + begin,
                std::min<int64_t>(size, 1000 - begin));
-  EXPECT_EQ(whole, pieces);
+  EXPECT_EQ(full, pieces);
 }
 
 TEST(ParallelTest, EachIndexOnce) {

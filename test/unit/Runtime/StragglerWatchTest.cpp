@@ -97,8 +97,8 @@ TEST(StragglerWatchTest, NamesAProcessAfterTwoSlowWindows) {
 }
 
 TEST(StragglerWatchTest, ComparesDevicesOfOneGroup) {
-  // Of two groups of four devices, process p of four holds two devices of group p / 2. The second
-  // group does more work.
+  // There are two groups of four devices. Process p of four holds two devices of group p / 2. The
+  // second group does more work.
   const proto::Executable program = programOf(2);
   FirstProcess communicator(4, 8);
   StragglerWatch watch(program, communicator, {2, kWindow});

@@ -100,7 +100,7 @@ TEST_F(ReshardPlanTest, AxesOfOneSizeChangePlacesAtOnce) {
   EXPECT_EQ(kinds("[{\"x\"}, {}]", "[{\"y\"}, {}]"), Kinds{Kind::CollectivePermute});
 }
 
-TEST_F(ReshardPlanTest, WhatVariesAlongMicroIsNotGathered) {
+TEST_F(ReshardPlanTest, ValuesThatVaryAlongMicroAreNotGathered) {
   use("[\"x\"=2], micro=2>", {8});
   EXPECT_FALSE(planReshard(read("[{\"micro\"}]"), read("[{}]"), type, *axes));
   EXPECT_FALSE(planReshard(read("[{\"micro\"}]"), read("[{2, \"micro\"}]"), type, *axes));

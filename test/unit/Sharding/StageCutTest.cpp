@@ -27,6 +27,6 @@ TEST(StageCut, FirstRunsAreShort) {
   }
 }
 
-TEST(StageCut, NothingCosts) {
+TEST(StageCut, LayersWithoutCosts) {
   EXPECT_EQ(lengthsOf({0, 0, 0}, 3), (std::vector<int64_t>{1, 1, 1}));
 }

@@ -62,7 +62,7 @@ TEST_F(ProcessEndTest, ASignalRemovesWhatIsUnfinished) {
   }
 }
 
-TEST_F(ProcessEndTest, WhatIsForgottenStays) {
+TEST_F(ProcessEndTest, AForgottenFileStays) {
   statusOf([&] {
     RemovedOnEarlyEnd note(folder + "/file");
     if (!writeFileAtomically(folder + "/file", "x").ok())
@@ -73,7 +73,7 @@ TEST_F(ProcessEndTest, WhatIsForgottenStays) {
   EXPECT_TRUE(exists(folder + "/file"));
 }
 
-TEST_F(ProcessEndTest, WhatAnEarlyEndHasTakenCannotBeKept) {
+TEST_F(ProcessEndTest, AFileThatAnEarlyEndRemovesCannotBeForgotten) {
   const std::string path = folder + "/file";
   const int status = statusOf([&] {
     // The thread that ends the process removes the file, and then waits: its line does not fit.

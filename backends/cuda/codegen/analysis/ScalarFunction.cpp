@@ -65,8 +65,8 @@ std::optional<Numbers> ScalarFunction::evaluateOp(Operation *op, Known &known) c
   return result;
 }
 
-/// Returns the value at all points, or one number for a constant. Returns nullopt if the value is
-/// not an elementwise function of the known values.
+/// Returns the value at all points, or one number for a constant. Returns std::nullopt if the value
+/// is not an elementwise function of the known values.
 std::optional<Numbers> ScalarFunction::evaluate(Value value, Known &known) const {
   value = definition(value);
   if (auto it = known.find(value); it != known.end())

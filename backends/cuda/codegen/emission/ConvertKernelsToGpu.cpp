@@ -273,11 +273,12 @@ LogicalResult TaskConverter::convertProduct(st::KernelOp kernel, ArrayRef<Place>
 static bool joinsInPlace(st::KernelOp kernel, ArrayRef<Place> places) {
   if (!stablehlo::findJoinOfRuns(kernel.getBody().front()))
     return false;
-  const Place &whole = places.back();
-  int64_t offset = whole.address.getOffset();
+  const Place &joined = places.back();
+  int64_t offset = joined.address.getOffset();
   for (const Place &part : places.drop_back()) {
-    if (part.address.getOffset() != offset || part.address.getSlots() != whole.address.getSlots() ||
-        part.address.getStride() != whole.address.getStride())
+    if (part.address.getOffset() != offset ||
+        part.address.getSlots() != joined.address.getSlots() ||
+        part.address.getStride() != joined.address.getStride())
       return false;
     offset += part.bytes();
   }

@@ -278,7 +278,7 @@ static Number sinCosF32(Number x, uint64_t quadrant) {
 /// An initial guess from the exponent, then Newton steps.
 static Number cbrtF32(Number x) {
   Number a = x.abs().toFloat(f64(x)), bits = a.bits();
-  // Not negative, so a signed division works.
+  // The bits are not negative, so a signed division works.
   Number y = (bits / bits.constant(3) + bits.bitsConstant(0x2a9f7893782da1ce)).asFloat();
   for (int i = 0; i < 4; ++i)
     y = y - (y - a / (y * y)) * (1.0 / 3);

@@ -208,7 +208,7 @@ static Number signOf(Number x, bool isUnsigned) {
   return isUnsigned ? positive : (x < zero).select(x.bitsConstant(~uint64_t(0)), positive);
 }
 
-/// Emits an op with one operand; returns nothing if this type does not support it.
+/// Emits an op with one operand; returns std::nullopt if this type does not support it.
 static std::optional<Number> unary(Operation *op, Number x) {
   Type type = typeOf(op->getOperand(0));
   bool isFloat = x.isFloat();

@@ -271,10 +271,10 @@ SmallVector<Number> KernelEmitter::multiplyMatrices(ArrayRef<Value> a, ArrayRef<
   auto join = [&](ArrayRef<Value> pairs) -> Value {
     auto pair = cast<VectorType>(pairs.front().getType());
     auto type = VectorType::get({static_cast<int64_t>(pairs.size()), 2}, pair.getElementType());
-    Value whole = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+    Value joined = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
     for (auto [i, each] : llvm::enumerate(pairs))
-      whole = vector::InsertOp::create(builder, loc, each, whole, static_cast<int64_t>(i));
-    return whole;
+      joined = vector::InsertOp::create(builder, loc, each, joined, static_cast<int64_t>(i));
+    return joined;
   };
   SmallVector<Value> sums;
   for (int64_t row = 0; row < 2; ++row)

@@ -1,10 +1,10 @@
 // Kernels of kind "loop" and "reduce": elementwise work and reductions over one space.
 //
-// There are three shapes, by the reduced dimensions. Points: a thread computes all values at a few
-// adjacent elements. Rows: threads share a row and hold its columns in registers, or load them
-// again for each reduction except sums of exponentials relative to a maximum. Columns: the lanes of
-// a warp are adjacent along kept dimensions, and a block's warps share the reduced ones. Values
-// that vary along reduced dimensions are computed once per chunk, others once per row.
+// The reduced dimensions determine one of three loop nests. Elements: a thread computes all values
+// at a few adjacent elements. Rows: threads share a row and hold its columns in registers, or load
+// them again for each reduction except sums of exponentials relative to a maximum. Columns: the
+// lanes of a warp are adjacent along kept dimensions, and a block's warps share the reduced ones.
+// Values that vary along reduced dimensions are computed once per chunk, others once per row.
 #include "backends/cuda/codegen/kernels/ElementValues.h"
 #include "backends/cuda/codegen/kernels/Geometry.h"
 #include "backends/cuda/codegen/kernels/OnlineSums.h"
@@ -54,11 +54,11 @@ private:
     SmallVector<Chunk> resident;
   };
   using AtChunk = llvm::function_ref<LogicalResult(Value exists, SmallVectorImpl<Number> &totals)>;
-  Value enterChunk(RowPass &pass, Value chunk, bool isWhole);
+  Value enterChunk(RowPass &pass, Value chunk, bool isFull);
   FailureOr<SmallVector<Number>> forChunks(RowPass &pass, SmallVector<Number> totals, AtChunk body);
   FailureOr<bool> reduceLevel(RowPass &pass, size_t number);
 
-  LogicalResult emitPoints(const Geometry &geometry);
+  LogicalResult emitElements(const Geometry &geometry);
   LogicalResult emitRows(const Geometry &geometry);
   LogicalResult emitColumns(const Geometry &geometry);
   LogicalResult storeResults(bool ofRows, GroupSet looped, Value condition);
@@ -76,9 +76,9 @@ LogicalResult LoopKernel::storeResults(bool ofRows, GroupSet looped, Value condi
   return success();
 }
 
-// ---- shapes -------------------------------------------------------------------------------------
+// ---- loop nests ---------------------------------------------------------------------------------
 
-LogicalResult LoopKernel::emitPoints(const Geometry &geometry) {
+LogicalResult LoopKernel::emitElements(const Geometry &geometry) {
   GroupSet all = (GroupSet(1) << space.getNumGroups()) - 1;
   int64_t points = space.getVolume(all), perBlock = geometry.threads * width;
   Value position = emitter.mul(
@@ -153,10 +153,10 @@ FailureOr<Number> LoopKernel::rescale(ArrayRef<Sum> level, OnlineTotal &online,
 }
 
 /// Each chunk's position, clamped as rows are, and whether it exists.
-Value LoopKernel::enterChunk(RowPass &pass, Value chunk, bool isWhole) {
+Value LoopKernel::enterChunk(RowPass &pass, Value chunk, bool isFull) {
   const int64_t vectors = space.getVolume(reduced) / width;
   Value position = emitter.add(emitter.mul(chunk, pass.geometry.sharers), pass.lane);
-  Value exists = isWhole ? Value() : emitter.less(position, vectors);
+  Value exists = isFull ? Value() : emitter.less(position, vectors);
   position = exists ? emitter.min(position, vectors - 1) : position;
   setPosition(groupsIn(reduced), emitter.mul(position, width));
   return exists;
@@ -169,12 +169,12 @@ FailureOr<SmallVector<Number>> LoopKernel::forChunks(RowPass &pass, SmallVector<
   const int64_t vectors = space.getVolume(reduced) / width;
   if (!geometry.isResident) {
     LogicalResult result = success();
-    bool isWhole = vectors % geometry.sharers == 0;
+    bool isFull = vectors % geometry.sharers == 0;
     totals = emitter.loop(emitter.index(0), emitter.index(geometry.chunks), 1, totals,
                           [&](Value chunk, ArrayRef<Number> carried) {
                             SmallVector<Number> next(carried);
                             ofChunk.clear();
-                            if (failed(body(enterChunk(pass, chunk, isWhole), next)))
+                            if (failed(body(enterChunk(pass, chunk, isFull), next)))
                               result = failure();
                             ofChunk.clear();
                             return next;
@@ -351,7 +351,7 @@ LogicalResult LoopKernel::emit() {
     return emitter.kernel->emitOpError("of no elements is not supported by the CUDA backend");
   Geometry geometry = chooseGeometry(work);
   width = geometry.width;
-  LogicalResult result = levels.empty()          ? emitPoints(geometry)
+  LogicalResult result = levels.empty()          ? emitElements(geometry)
                          : work.reducesInnermost ? emitRows(geometry)
                                                  : emitColumns(geometry);
   if (succeeded(result))

@@ -16,7 +16,7 @@ struct OnlineSum {
   stablehlo::ExpOp exponential;
 };
 
-/// Returns nullopt if the sum depends on a maximum in another way.
+/// Returns std::nullopt if the sum depends on a maximum in another way.
 std::optional<OnlineSum> findOnlineSum(const ElementValues::Sum &sum,
                                        ArrayRef<ElementValues::Sum> maxima);
 

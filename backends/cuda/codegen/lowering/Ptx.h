@@ -23,8 +23,8 @@ FailureOr<std::string> compileToPtx(ModuleOp module, const PtxOptions &options);
 /// none.
 std::string findCudaTool(StringRef name);
 
-/// Assembles PTX to a cubin, with ptxas from PATH or from the CUDA installation. Returns nothing
-/// without ptxas.
+/// Assembles PTX to a cubin, with ptxas from PATH or from the CUDA installation. Returns
+/// std::nullopt without ptxas.
 FailureOr<std::optional<std::string>> assemblePtx(ModuleOp module, const std::string &ptx,
                                                   const std::string &chip);
 

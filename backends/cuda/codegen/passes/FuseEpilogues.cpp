@@ -215,7 +215,7 @@ bool EpilogueFuser::fuseGeluGradient(KernelOp kernel) {
           return SmallVector<Value>{emitGeluGradient(inside, loop.getLoc(), result, x)};
         });
     // In cuBLASLt only the addend may have the address of the result.
-    fused->setAttr("st.apart", builder.getUnitAttr());
+    fused->setAttr("st.no_alias", builder.getUnitAttr());
     loop.getResult(0).replaceAllUsesWith(fused.getResult(0));
     for (KernelOp done : llvm::reverse(between))
       done.erase();

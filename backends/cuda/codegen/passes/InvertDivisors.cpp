@@ -72,7 +72,7 @@ void InvertDivisorsPass::invert(hlo::DivOp division, hlo::BroadcastInDimOp divis
 }
 
 void InvertDivisorsPass::runOnOperation() {
-  // Whether a kernel has rows with one divisor depends on the layout.
+  // The layout determines if a kernel has rows with one divisor.
   if (getOperation()->hasAttr(st::kExactSumsAttr))
     return;
   SmallVector<hlo::DivOp> divisions;

@@ -108,7 +108,7 @@ static Touched rangeOf(const Buffer &buffer, bool isWritten) {
   return {buffer.inScratch, buffer.offset, buffer.offset + bytes, isWritten};
 }
 
-/// Returns a launch's buffers and appends their accesses; nothing if an address varies.
+/// Returns a launch's buffers and appends their accesses; std::nullopt if an address varies.
 static std::optional<SmallVector<Buffer>> buffersOf(gpu::LaunchFuncOp launch, gpu::GPUFuncOp kernel,
                                                     TouchedBytes &ranges) {
   SmallVector<Buffer> buffers;

@@ -140,8 +140,8 @@ static Value makeReduction(OpBuilder &builder, hlo::ReduceOp like, Value input,
   return op.getResult(0);
 }
 
-/// Returns the reductions that depend on no other reduction, or nullopt if one of them cannot be
-/// split.
+/// Returns the reductions that depend on no other reduction, or std::nullopt if one of them cannot
+/// be split.
 static SmallVector<hlo::ReduceOp> findFirstReductions(Block &body) {
   SmallVector<hlo::ReduceOp> found;
   DenseSet<Value> behind;
@@ -483,18 +483,18 @@ FailureOr<SmallVector<KernelOp>> SplitReductionsPass::split(KernelOp kernel,
     return failure();
   OpBuilder builder(kernel);
   auto values = llvm::map_to_vector(reductions, [](hlo::ReduceOp op) { return op.getResult(0); });
-  KernelOp whole = makePart(builder, kernel, "reduce", SmallVector<Value>(values), {});
-  FailureOr<PartialKernel> partial = PartialKernel::analyze(whole);
+  KernelOp unsplit = makePart(builder, kernel, "reduce", SmallVector<Value>(values), {});
+  FailureOr<PartialKernel> partial = PartialKernel::analyze(unsplit);
   if (failed(partial))
     return failure();
   if (!partial->choose(multiprocessors, always)) {
-    whole.erase();
+    unsplit.erase();
     return SmallVector<KernelOp>();
   }
   KernelOp parts = partial->build(builder);
   auto partDims = llvm::map_to_vector(llvm::seq<unsigned>(0, reductions.size()),
                                       [&](unsigned i) { return partial->getPartDims(i); });
-  whole.erase();
+  unsplit.erase();
   ++numSplit;
 
   SmallVector<KernelOp> left;

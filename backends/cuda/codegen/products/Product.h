@@ -22,8 +22,8 @@ struct ProductLayout {
   Matrix a, b, d;
 
   /// Merges dimensions that are contiguous in all matrices. If several free dimensions remain, the
-  /// outer ones become batch dimensions. Returns nothing if several contracted dimensions remain,
-  /// or if a matrix has no contiguous side.
+  /// outer ones become batch dimensions. Returns std::nullopt if several contracted dimensions
+  /// remain, or if a matrix has no contiguous side.
   static std::optional<ProductLayout> get(stablehlo::DotGeneralOp dot);
 };
 
@@ -55,8 +55,8 @@ struct Product {
 /// - an addition of a tensor of the result's shape (`addend`) and one of a vector along its columns
 ///   (`bias`, not of f64), arguments of the kernel, in any order.
 ///
-/// 16-bit floats are rounded once, at the end. Returns nothing if the operands are not arguments,
-/// or if no ProductLayout describes the product.
+/// 16-bit floats are rounded once, at the end. Returns std::nullopt if the operands are not
+/// arguments, or if no ProductLayout describes the product.
 std::optional<Product> matchProduct(stablehlo::DotGeneralOp dot);
 
 /// Matches a kernel of kind "matmul" if one call of cuBLASLt computes all its results: a product as
@@ -65,7 +65,7 @@ std::optional<Product> matchProduct(stablehlo::DotGeneralOp dot);
 std::optional<Product> matchProductKernel(st::KernelOp kernel);
 
 /// Returns the operand that `sums` sums along the contracted dimension, if cuBLASLt can compute it
-/// with the product. They are in one kernel, or in several whose arguments `origin` resolves.
+/// with the product. They are in one kernel, or in several whose arguments `definition` resolves.
 std::optional<Operand> matchOperandSums(const Product &product, Value sums,
                                         llvm::function_ref<Value(Value)> definition);
 

@@ -50,54 +50,55 @@ ProductOperands CommandRunner::operandsOf(const proto::CudaProduct &product) con
 }
 
 absl::Status CommandRunner::prepare(GpuStream &chosen, const proto::CudaAttention &attention,
-                                    Ways &ways) {
-  CommandTrial tried(*this, chosen, attention, ways);
-  const absl::Status able = ways.attention.usesLibrary
+                                    Implementations &implementations) {
+  CommandTrial tried(*this, chosen, attention, implementations);
+  const absl::Status able = implementations.attention.usesLibrary
                                 ? chosen.prepare(attention, tried)
                                 : absl::CancelledError("another way is asked for");
   if (able.ok()) {
-    ++ways.attention.byLibrary;
+    ++implementations.attention.byLibrary;
     return absl::OkStatus();
   }
-  ++ways.attention.byKernels;
-  ways.attention.refused.Update(able);
-  return prepare(attention.body(), ways);
+  ++implementations.attention.byKernels;
+  implementations.attention.refused.Update(able);
+  return prepare(attention.body(), implementations);
 }
 
 absl::Status CommandRunner::prepare(GpuStream &chosen, const proto::CudaProduct &product,
-                                    Ways &ways) {
-  ProductWays &known = ways.products;
-  CommandTrial tried(*this, chosen, product, ways);
+                                    Implementations &implementations) {
+  ProductImplementations &known = implementations.products;
+  CommandTrial tried(*this, chosen, product, implementations);
   const absl::StatusOr<bool> able =
       chosen.prepare(product, operandsOf(product), known.areTimed ? &tried : nullptr);
   if (product.body().empty())
     return able.status();
   if (able.ok() && *able) {
-    ++known.whole;
+    ++known.fused;
     return absl::OkStatus();
   }
   if (!able.ok() && !absl::IsUnimplemented(able.status()))
     return able.status();
   ++(able.ok() ? known.slower : known.refused);
   known.reason.Update(able.status());
-  return prepare(product.body(), ways);
+  return prepare(product.body(), implementations);
 }
 
-absl::Status CommandRunner::prepare(const Commands &commands, Ways &ways) {
+absl::Status CommandRunner::prepare(const Commands &commands, Implementations &implementations) {
   for (const proto::CudaCommand &command : commands) {
     GpuStream &chosen = command.aside() ? *rank.aside : *rank.stream;
     if (command.has_loop())
-      ST_RETURN_IF_ERROR(prepare(command.loop().body(), ways));
+      ST_RETURN_IF_ERROR(prepare(command.loop().body(), implementations));
     else if (command.has_attention())
-      ST_RETURN_IF_ERROR(prepare(chosen, command.attention(), ways));
+      ST_RETURN_IF_ERROR(prepare(chosen, command.attention(), implementations));
     else if (command.has_product())
-      ST_RETURN_IF_ERROR(prepare(chosen, command.product(), ways));
+      ST_RETURN_IF_ERROR(prepare(chosen, command.product(), implementations));
   }
   return absl::OkStatus();
 }
 
-absl::Status CommandRunner::prepare(const proto::CudaProgram &program, Ways &ways) {
-  return prepare(program.commands(), ways);
+absl::Status CommandRunner::prepare(const proto::CudaProgram &program,
+                                    Implementations &implementations) {
+  return prepare(program.commands(), implementations);
 }
 
 absl::Status CommandRunner::multiply(const proto::CudaProduct &product) {
@@ -146,11 +147,11 @@ absl::Status CommandRunner::repeat(const proto::CudaLoop &loop) {
   }
 }
 
-absl::Status CommandRunner::giveTimed(const proto::CudaCommand &command) {
+absl::Status CommandRunner::submitTimed(const proto::CudaCommand &command) {
   if (!rank.recorder)
-    return give(command);
+    return submit(command);
   ST_ASSIGN_OR_RETURN(Mark start, rank.recorder->start(*stream));
-  ST_RETURN_IF_ERROR(give(command));
+  ST_RETURN_IF_ERROR(submit(command));
   const bool isAside = stream == rank.aside.get();
   return rank.recorder->end(*stream,
                             isAside ? StepRecorder::Row::Transfers : StepRecorder::Row::Kernels,
@@ -166,7 +167,7 @@ absl::Status CommandRunner::named(const absl::Status &status,
                                                   status.message()));
 }
 
-absl::Status CommandRunner::give(const proto::CudaCommand &command) {
+absl::Status CommandRunner::submit(const proto::CudaCommand &command) {
   switch (command.what_case()) {
   case proto::CudaCommand::kLaunch:
     return launch(command.launch());
@@ -233,14 +234,14 @@ absl::Status CommandRunner::run(const proto::CudaCommand &command) {
   if (isDone(command))
     return absl::OkStatus();
   if (runsBody(command))
-    return give(command); // The commands of the body pass through this function as well.
+    return submit(command); // The commands of the body pass through this function as well.
   if (!rank.oneByOne)
-    return named(giveTimed(command), command);
+    return named(submitTimed(command), command);
   return rank.oneByOne->run(/*waitsForOthers=*/countWork(command) == 0, [&] {
     // Names a kernel that never ends when the process is ended.
     const NotedOnEarlyEnd noted(
         absl::StrCat("waiting for ", transfers.where(describe(command, context))));
-    absl::Status status = giveTimed(command);
+    absl::Status status = submitTimed(command);
     if (status.ok())
       status = transfers.wait(*stream);
     return named(status, command);

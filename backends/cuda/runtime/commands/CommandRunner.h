@@ -14,7 +14,7 @@ namespace st::cuda {
 class TrialMemory;
 
 /// The implementations of a program's attention.
-struct AttentionWays {
+struct AttentionImplementations {
   bool usesLibrary = true; ///< where possible
   int64_t byLibrary = 0, byKernels = 0;
   absl::Status refused; ///< the first reason to use generated kernels
@@ -22,18 +22,18 @@ struct AttentionWays {
 };
 
 /// The implementations of products with an activation or operand sums, and of other products.
-struct ProductWays {
+struct ProductImplementations {
   bool areTimed = true; ///< time the algorithms, and the commands of bodies against them
-  int64_t whole = 0;    ///< run with their epilogue
+  int64_t fused = 0;    ///< run with their epilogue
   int64_t refused = 0;  ///< the library has no algorithm
   int64_t slower = 0;   ///< than the commands in the body
   absl::Status reason;  ///< the reason for the first without an algorithm
   absl::Status untried; ///< why an algorithm was not timed
 };
 
-struct Ways {
-  AttentionWays attention;
-  ProductWays products;
+struct Implementations {
+  AttentionImplementations attention;
+  ProductImplementations products;
 };
 
 /// Runs commands that validateExecutable has checked. Commands between exchanges, messages and host
@@ -47,7 +47,7 @@ public:
   /// `task` names the program in errors.
   absl::Status run(const proto::CudaProgram &program, absl::string_view task, int64_t microBatch);
   /// Chooses implementations for the products and the attention of a task.
-  absl::Status prepare(const proto::CudaProgram &program, Ways &ways);
+  absl::Status prepare(const proto::CudaProgram &program, Implementations &implementations);
   /// Returns when all submitted work is done.
   absl::Status finish() { return transfers.finish(); }
 
@@ -65,9 +65,11 @@ private:
 
   int64_t entry(int64_t number) const { return rank.table[static_cast<size_t>(number)]; }
   Address addressOf(const proto::CudaPlace &place) const;
-  absl::Status prepare(const Commands &commands, Ways &ways);
-  absl::Status prepare(GpuStream &chosen, const proto::CudaAttention &attention, Ways &ways);
-  absl::Status prepare(GpuStream &chosen, const proto::CudaProduct &product, Ways &ways);
+  absl::Status prepare(const Commands &commands, Implementations &implementations);
+  absl::Status prepare(GpuStream &chosen, const proto::CudaAttention &attention,
+                       Implementations &implementations);
+  absl::Status prepare(GpuStream &chosen, const proto::CudaProduct &product,
+                       Implementations &implementations);
   ProductOperands operandsOf(const proto::CudaProduct &product) const;
   AttentionOperands operandsOf(const proto::CudaAttention &attention) const;
   /// Submits commands to one stream, one by one.
@@ -84,8 +86,8 @@ private:
     return command.left_by_update() && rank.left->isThere();
   }
   absl::Status run(const proto::CudaCommand &command);
-  absl::Status giveTimed(const proto::CudaCommand &command);
-  absl::Status give(const proto::CudaCommand &command);
+  absl::Status submitTimed(const proto::CudaCommand &command);
+  absl::Status submit(const proto::CudaCommand &command);
   absl::Status named(const absl::Status &status, const proto::CudaCommand &command) const;
   absl::Status choose(const proto::CudaCommand &command);
   absl::Status launch(const proto::CudaLaunch &launch);

@@ -48,7 +48,7 @@ public:
   void buildForward();
   void buildGradient();
 
-  /// Selects the first engine that needs at most `most` bytes of workspace.
+  /// Selects the first engine that needs at most `maxWorkspace` bytes of workspace.
   absl::Status plan(const CudnnTarget &target, int64_t maxWorkspace);
   int64_t workspaceBytes() const { return workspace; }
 

@@ -35,8 +35,8 @@ private:
 /// sums.
 class DriverAttention {
 public:
-  /// Fails if cuDNN has no engine, or needs more than `most` bytes of workspace. The handle must
-  /// outlive it.
+  /// Fails if cuDNN has no engine, or needs more than `maxBytes` bytes of workspace. The handle
+  /// must outlive it.
   static absl::StatusOr<std::unique_ptr<DriverAttention>>
   create(const CudnnHandle &handle, const proto::CudaAttention &attention, int64_t maxBytes);
 

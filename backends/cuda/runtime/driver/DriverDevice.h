@@ -51,7 +51,7 @@ public:
 
   absl::StatusOr<double> secondsBetween(const GpuMark &begin, const GpuMark &end) const override;
 
-  /// Takes an event from the pool or creates one; and returns one to the pool.
+  /// Takes an event from the pool, or creates one if the pool is empty. returnEvent() puts it back.
   absl::StatusOr<Handle> takeEvent(bool isTimed);
   void returnEvent(Handle event, bool isTimed) {
     std::lock_guard<std::mutex> lock(mutex);

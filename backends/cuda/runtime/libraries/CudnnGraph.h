@@ -70,7 +70,7 @@ public:
   /// Along the last dimension.
   Tensor reduce(int op, Tensor x, Tensor result = 0);
 
-  /// The first engine proposed by cuDNN that needs at most `most` bytes of workspace.
+  /// The first engine proposed by cuDNN that needs at most `maxWorkspace` bytes of workspace.
   absl::StatusOr<std::unique_ptr<CudnnDesc>> plan(const CudnnTarget &target, int64_t maxWorkspace,
                                                   int64_t &workspace);
 

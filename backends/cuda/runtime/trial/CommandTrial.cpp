@@ -42,7 +42,7 @@ absl::StatusOr<AttentionOperands> CommandTrial::attentionOperands() {
 absl::Status CommandTrial::runBody() {
   ST_RETURN_IF_ERROR(takeMemory());
   if (!isPrepared)
-    ST_RETURN_IF_ERROR(runner.prepare(body, ways));
+    ST_RETURN_IF_ERROR(runner.prepare(body, implementations));
   isPrepared = true;
   return inMemory([&] { return runner.runUncaptured(body, stream); });
 }

@@ -13,15 +13,15 @@ namespace st::cuda {
 /// a stream.
 class CommandTrial : public GpuTrial {
 public:
-  /// `ways` records a failed allocation. All arguments must outlive the trial.
+  /// `implementations` records a failed allocation. All arguments must outlive the trial.
   CommandTrial(CommandRunner &runner, GpuStream &stream, const proto::CudaProduct &product,
-               Ways &ways)
-      : runner(runner), stream(stream), ways(ways), product(&product), body(product.body()),
-        untried(ways.products.untried) {}
+               Implementations &implementations)
+      : runner(runner), stream(stream), implementations(implementations), product(&product),
+        body(product.body()), untried(implementations.products.untried) {}
   CommandTrial(CommandRunner &runner, GpuStream &stream, const proto::CudaAttention &attention,
-               Ways &ways)
-      : runner(runner), stream(stream), ways(ways), attention(&attention), body(attention.body()),
-        untried(ways.attention.untried) {}
+               Implementations &implementations)
+      : runner(runner), stream(stream), implementations(implementations), attention(&attention),
+        body(attention.body()), untried(implementations.attention.untried) {}
 
   absl::StatusOr<ProductOperands> productOperands() override;
   absl::StatusOr<AttentionOperands> attentionOperands() override;
@@ -31,7 +31,7 @@ public:
 private:
   CommandRunner &runner;
   GpuStream &stream;
-  Ways &ways;
+  Implementations &implementations;
   const proto::CudaProduct *product = nullptr;
   const proto::CudaAttention *attention = nullptr; ///< one of the two
   const CommandRunner::Commands &body;

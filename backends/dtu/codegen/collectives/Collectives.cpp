@@ -297,7 +297,7 @@ LogicalResult CollectiveEmitter::permute(st::CollectivePermuteOp op, const Place
     builder.dte.when(0, builder.dte.table(entry + 4), [&](Expr) { copy.emit(builder, to, from); });
   }
   builder.barrierOfQueues();
-  auto whole = [&](const Expr &base) {
+  auto fullPiece = [&](const Expr &base) {
     Piece piece;
     piece.type = type;
     piece.offset = base;
@@ -307,11 +307,11 @@ LogicalResult CollectiveEmitter::permute(st::CollectivePermuteOp op, const Place
   };
   links.transmit([&](StreamBuilder &tx) {
     Expr count = tx.table(entry), peer = tx.table(entry + 1), base = baseOf(tx, operand);
-    tx.when(0, count, [&](Expr) { emitSend(tx, peer, whole(base), kGroupChannel); });
+    tx.when(0, count, [&](Expr) { emitSend(tx, peer, fullPiece(base), kGroupChannel); });
   });
   links.receive([&](StreamBuilder &rx) {
     Expr count = rx.table(entry + 2), peer = rx.table(entry + 3), base = baseOf(rx, result);
-    rx.when(0, count, [&](Expr) { emitRecv(rx, peer, whole(base), kGroupChannel); });
+    rx.when(0, count, [&](Expr) { emitRecv(rx, peer, fullPiece(base), kGroupChannel); });
   });
   return success();
 }

@@ -70,7 +70,7 @@ private:
 
   const ::st::DtuHop &hopOf(ArrayAttr axes, int64_t stride, int64_t size);
   ::st::DtuRingPlan planOf(ArrayAttr axes, int64_t bytes);
-  /// Returns true if a reduction of `bytes`, in slots of `slotBytes`, uses a single exchange.
+  /// Returns true if a reduction of `bytes`, in slots of `slot` bytes, uses a single exchange.
   bool isExchanged(ArrayAttr axes, int64_t bytes, int64_t slot);
   /// Splits the parts of tensors into the number of messages that is fastest.
   void choosePieces(Operation *op, MutableArrayRef<Tensor> tensors);

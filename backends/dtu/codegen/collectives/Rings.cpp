@@ -300,7 +300,7 @@ LogicalResult CollectiveEmitter::allGather(st::AllGatherOp op, Tensors tensors) 
 /// the last one is the result.
 LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, Tensors tensors) {
   int64_t size = table.getSize(op.getAxes()), dim = op.getDim(), steps = size - 1;
-  auto whole = [&](StreamBuilder &stream, const Tensor &t, const Expr &number) {
+  auto operandPart = [&](StreamBuilder &stream, const Tensor &t, const Expr &number) {
     return partOf(t.before, t.type, dim, size, number, baseOf(stream, t.operand));
   };
   auto own = [&](StreamBuilder &stream, const Tensor &t) {
@@ -316,7 +316,7 @@ LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, Tensors t
         if (isSent)
           dte.wait(builder.leaderSemaphore(Sem::TxStep));
         copyPiece(dte, sliceOf(dte, own(dte, t), piece, t.pieces),
-                  sliceOf(dte, whole(dte, t, number), piece, t.pieces));
+                  sliceOf(dte, operandPart(dte, t, number), piece, t.pieces));
         dte.signal(builder.leaderSemaphore(Sem::RxLoaded));
       });
     };
@@ -341,7 +341,7 @@ LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, Tensors t
     Ring ring = ringOf(tx, op.getAxes());
     Expr next = ring.rankOf(tx, ring.member(tx, 1)), first = ring.member(tx, size - 1);
     forEachPiece(tx, tensors, [&](const Tensor &t, const Expr &piece) {
-      emitSend(tx, next, sliceOf(tx, whole(tx, t, first), piece, t.pieces), kGroupChannel);
+      emitSend(tx, next, sliceOf(tx, operandPart(tx, t, first), piece, t.pieces), kGroupChannel);
     });
     tx.loop(1, steps, 1, [&](Expr) {
       forEachPiece(tx, tensors, [&](const Tensor &t, const Expr &piece) {

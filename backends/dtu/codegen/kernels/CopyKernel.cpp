@@ -331,10 +331,10 @@ LogicalResult mlir::dtu::emitCopyKernel(KernelContext &context) {
 bool mlir::dtu::joinsInPlace(const KernelContext &context) {
   if (!hlo::findJoinOfRuns(context.body))
     return false;
-  const Placement &whole = context.results.front();
-  int64_t offset = whole.offset;
+  const Placement &joined = context.results.front();
+  int64_t offset = joined.offset;
   for (const Placement &part : context.inputs) {
-    if (part.offset != offset || part.slots != whole.slots || part.stride != whole.stride)
+    if (part.offset != offset || part.slots != joined.slots || part.stride != joined.stride)
       return false;
     offset += part.bytes;
   }

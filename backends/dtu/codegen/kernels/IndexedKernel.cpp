@@ -500,7 +500,8 @@ static LogicalResult initializeTable(KernelContext &context, hlo::ScatterOp op, 
   return success();
 }
 
-/// How a scatter combines old values with updates; nullopt if no instruction does that.
+/// The op by which a scatter combines old values with updates; std::nullopt if no instruction
+/// computes it.
 static std::optional<hw::Reduce> getCombination(hlo::ScatterOp op, bool isPredicate) {
   Block &body = op.getUpdateComputation().front();
   Value result = body.getTerminator()->getOperand(0);

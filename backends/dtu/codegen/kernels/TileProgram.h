@@ -111,7 +111,7 @@ public:
 
   /// The largest number of reductions that depend on each other in sequence.
   int getNumLevels() const;
-  /// The reduced groups; nullopt if two reductions reduce different groups.
+  /// The reduced groups; std::nullopt if two reductions reduce different groups.
   std::optional<GroupSet> getReducedGroups() const;
 };
 

@@ -91,7 +91,7 @@ public:
   explicit KnownTilings(const Machine &machine) : machine(machine) {}
 
   /// The tiling with the least simulated time. Among tilings of about equal time, the one that a
-  /// host simulates fastest. Nothing if none fits.
+  /// host simulates fastest. Returns std::nullopt if none fits.
   std::optional<MatmulTiling> choose(const MatmulSizes &sizes, const MatmulEpilogue &epilogue);
 
 private:

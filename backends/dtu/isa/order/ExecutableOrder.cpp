@@ -54,7 +54,7 @@ private:
     int64_t rank;
     const proto::ScheduleEntry *entry;
     TaskProgram *task;
-    std::string key; ///< what the run depends on
+    std::string key; ///< the values that the run depends on
   };
   using Route = std::tuple<int64_t, int64_t, int64_t>; ///< source, destination, channel
 

@@ -109,9 +109,9 @@ private:
   std::vector<std::vector<uint32_t>> matches;
   std::vector<AccessHistory::Race> races; ///< of the current access
   const int64_t limit;
-  const bool follows; ///< whether accesses are followed
+  const bool follows; ///< true if accesses are followed
   bool joins;
-  bool repeats; ///< whether periodic loops are skipped
+  bool repeats; ///< true if periodic loops are skipped
   std::optional<PeriodicOrder> periodic;
   std::optional<Stretches> stretches;
   Start start; ///< of the current stretch

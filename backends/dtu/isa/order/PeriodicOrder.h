@@ -45,7 +45,8 @@ private:
     std::vector<VectorClock> clocks; ///< of the instances, then of signals
   };
   /// The increase of times in a repetition. A clock that lags the time of an instance by less than
-  /// `lag` moves with it; truncating clocks at that lag does not change later decisions.
+  /// the instance's lag moves with it; truncating clocks at that lag does not change later
+  /// decisions.
   struct Gain {
     std::vector<int64_t> times, lags;
   };
@@ -54,7 +55,7 @@ private:
     MemoryAccess access; ///< its time is that of the last
     int64_t memory;
     int64_t change;    ///< of its address
-    VectorClock known; ///< what its instance knew at the first access
+    VectorClock known; ///< the clock of its instance at the first access
   };
   /// The search for a period that begins with a trip of one loop (Brent, 1980).
   struct Search {

@@ -16,7 +16,7 @@ struct RegisterChange {
   std::bitset<kMaxLoopDepth> unknownLimits;
 
   RegisterChange() = default;
-  /// The change of registers and loop limits from `before` to `after`.
+  /// The change of registers and loop limits between two states.
   RegisterChange(const int64_t *registersBefore, const int64_t *limitsBefore,
                  const int64_t *registersAfter, const int64_t *limitsAfter);
 

@@ -15,7 +15,7 @@ namespace st::dtu {
 /// index that only computes such addresses belongs to them.
 struct CodePlace {
   uint32_t form = 0;         ///< equal for instructions that otherwise do the same
-  int64_t bases[2] = {0, 0}; ///< the constants of what it reads, and of what it writes
+  int64_t bases[2] = {0, 0}; ///< the constants of the bytes read, and written
 };
 
 struct StretchCode {
@@ -24,7 +24,7 @@ struct StretchCode {
   std::vector<StreamRegisters> registers;     ///< of each stream; peers count
 };
 
-/// Numbers forms, so that those of several programs compare.
+/// Assigns numbers to forms, so that forms of several programs can be compared.
 class CodeForms {
 public:
   /// `program` must outlive the result.

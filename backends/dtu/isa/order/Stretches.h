@@ -29,7 +29,7 @@ struct OrderStretch {
   struct Instance {
     bool takesPart = false, isDone = false; ///< done at the end
     Point from, to;
-    uint32_t time = 0; ///< how much it advances
+    uint32_t time = 0; ///< the time by which it advances
   };
   /// In a quiet state all signals imply the same order, so only their counts matter.
   struct Semaphore {
@@ -41,7 +41,8 @@ struct OrderStretch {
     size_t at;
     std::optional<size_t> waiter;
     bool isWaiterNew;
-    int64_t before, after, taken; ///< the count, and how much was waited for
+    int64_t before, after,
+        taken; ///< the counts before and after, and the count that was waited for
     std::vector<Signals> signallers;
   };
   struct BarrierUse {
@@ -51,7 +52,7 @@ struct OrderStretch {
 
   const StretchCode *code = nullptr;
   RunDependence dependence;
-  std::vector<int64_t> values; ///< what it depends on of the run
+  std::vector<int64_t> values; ///< the values of the run that it depends on
   std::vector<Slice> slices;
   std::vector<Instance> instances;
   std::deque<size_t> readyBefore, lateBefore, ready, late;

@@ -117,7 +117,7 @@ void DataEngine::deliverHere(int64_t source, int64_t destination, int64_t channe
   if (!wake)
     return;
   makeReady(destination);
-  // Not earlier: the count keeps the workers from leaving.
+  // Decrements the count last, because it keeps the workers from leaving.
   await(awaited, -1);
 }
 

@@ -50,7 +50,7 @@ public:
   /// Must be called before bytes of L2 or L3 are written.
   void beforeSourceWrite(const uint8_t *low, const uint8_t *high);
 
-  /// Which forms of rows find() may return.
+  /// The forms of rows that find() may return.
   enum class Found : uint8_t {
     Apart, ///< equally many rows, possibly with another stride
     Split, ///< a row may be returned as several consecutive rows

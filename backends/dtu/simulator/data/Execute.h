@@ -21,7 +21,7 @@ struct ClusterMemory {
   int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0, hostBytes = 0;
 };
 
-/// How an instruction accesses the bytes that it resolves.
+/// The access of an instruction to the bytes that it resolves.
 enum class Access : uint8_t {
   Read,
   Write,     ///< writes some of them, or reads them as well

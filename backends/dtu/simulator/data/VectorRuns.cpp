@@ -86,7 +86,7 @@ void span(const FlatOperand &operand, int64_t rows, int64_t cols, __int128 &low,
   }
 }
 
-/// How two operands of instructions of one core overlap.
+/// The overlap of two operands of instructions of one core.
 Relation relate(const FlatOperand &a, const FlatOperand &b, int64_t rows, int64_t cols,
                 const RegisterValues &registers) {
   if (a.address.space != b.address.space)

@@ -29,7 +29,7 @@ ST_F32_UNARY(Ceil, __builtin_ceilf(x));
 ST_F32_UNARY(RoundEven, __builtin_roundevenf(x));
 #undef ST_F32_UNARY
 
-/// Half away from zero.
+/// Rounds half away from zero.
 struct Round {
   ST_INLINE float apply(float x) {
     float t = __builtin_floorf(__builtin_fabsf(x));

@@ -327,7 +327,7 @@ struct RotateLeft {
     return static_cast<T>((u << n) | (u >> ((Traits<T>::bits - n) & mask)));
   }
 };
-/// Of unsigned integers of less than 64 bits.
+/// For unsigned integers of less than 64 bits.
 struct MulHigh {
   template <typename T> ST_INLINE T apply(T x, T y) {
     return static_cast<T>(uint64_t(x) * uint64_t(y) >> Traits<T>::bits);

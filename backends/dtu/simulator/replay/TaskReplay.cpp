@@ -124,9 +124,9 @@ void TaskReplay::count(const ReplayGroup &group, const TimedTask &task) {
   for (const RankSet &set : task.of->rankSets)
     for (size_t i = 0; i < set.ranks.size(); ++i) {
       machine.count(set.ranks[i], set.measured->ranks[i]);
-      const TaskMessages &says = task.of->said[set.ranks[i] - group.first];
-      for (const MessageScript::Sent &sent : says.script->sent) {
-        const auto peer = static_cast<size_t>(says.peers[sent.peer]);
+      const TaskMessages &ofRank = task.of->rankMessages[set.ranks[i] - group.first];
+      for (const MessageScript::Sent &sent : ofRank.script->sent) {
+        const auto peer = static_cast<size_t>(ofRank.peers[sent.peer]);
         if (peer < group.first || peer >= group.first + group.count)
           continue;
         const LinkPath path = machine.path(set.ranks[i], peer);

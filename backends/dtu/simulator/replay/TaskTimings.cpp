@@ -91,7 +91,7 @@ TaskTimings::splitIntoSets(size_t first, size_t count, TaskRun run) {
   const DecodedProgram &program = *programs[static_cast<size_t>(run.program)];
   ST_ASSIGN_OR_RETURN(Form form, formOf(run.program));
   auto created = std::make_shared<GroupTask>();
-  std::vector<TaskMessages> &said = created->said;
+  std::vector<TaskMessages> &rankMessages = created->rankMessages;
   Sets sets(count);
   std::map<int64_t, size_t> onChip;
   for (size_t i = 0; i < count; ++i) {
@@ -101,7 +101,7 @@ TaskTimings::splitIntoSets(size_t first, size_t count, TaskRun run) {
     for (int64_t peer : messages.peers)
       if (const auto at = static_cast<size_t>(peer); at >= first && at < first + count)
         sets.join(i, at - first);
-    said.push_back(std::move(messages));
+    rankMessages.push_back(std::move(messages));
   }
   ST_RETURN_IF_ERROR(listOuterMessages(first, program, *created));
   std::map<size_t, RankSet> rankSets;
@@ -109,9 +109,9 @@ TaskTimings::splitIntoSets(size_t first, size_t count, TaskRun run) {
     rankSets[sets.find(i)].ranks.push_back(first + i);
   for (auto &entry : rankSets) {
     RankSet &set = entry.second;
-    auto [at, isNew] = measured.emplace(keyOf(set, said, first, run, form), nullptr);
+    auto [at, isNew] = measured.emplace(keyOf(set, rankMessages, first, run, form), nullptr);
     if (isNew) {
-      ST_ASSIGN_OR_RETURN(at->second, measure(set, said, first, run, form, at->first));
+      ST_ASSIGN_OR_RETURN(at->second, measure(set, rankMessages, first, run, form, at->first));
     }
     set.measured = at->second;
     created->rankSets.push_back(std::move(set));
@@ -121,26 +121,26 @@ TaskTimings::splitIntoSets(size_t first, size_t count, TaskRun run) {
 
 absl::Status TaskTimings::listOuterMessages(size_t first, const DecodedProgram &program,
                                             GroupTask &task) const {
-  const size_t count = task.said.size();
+  const size_t count = task.rankMessages.size();
   task.sends.resize(count);
   task.receives.resize(count);
   for (size_t i = 0; i < count; ++i) {
-    const TaskMessages &says = task.said[i];
+    const TaskMessages &ofRank = task.rankMessages[i];
     auto isOuter = [&](int64_t peer) {
       return static_cast<size_t>(peer) < first || static_cast<size_t>(peer) >= first + count;
     };
-    for (int64_t peer : says.peers)
+    for (int64_t peer : ofRank.peers)
       if (peer < 0 || static_cast<size_t>(peer) >= configs.size())
         return absl::InvalidArgumentError(
             absl::StrCat("rank ", first + i, ", program '", program.source.name,
                          "': expected a peer from 0 to ", configs.size() - 1, ", found ", peer));
-    if (std::none_of(says.peers.begin(), says.peers.end(), isOuter))
+    if (std::none_of(ofRank.peers.begin(), ofRank.peers.end(), isOuter))
       continue;
-    for (const MessageScript::Step &step : says.script->steps)
+    for (const MessageScript::Step &step : ofRank.script->steps)
       if ((step.opcode == Opcode::Send || step.opcode == Opcode::Recv) &&
-          isOuter(says.peers[step.peer]))
+          isOuter(ofRank.peers[step.peer]))
         (step.opcode == Opcode::Send ? task.sends : task.receives)[i].push_back(
-            {says.peers[step.peer], says.channels[step.channel], step.amount});
+            {ofRank.peers[step.peer], ofRank.channels[step.channel], step.amount});
   }
   return absl::OkStatus();
 }
@@ -148,7 +148,7 @@ absl::Status TaskTimings::listOuterMessages(size_t first, const DecodedProgram &
 /// Two sets with one key are the same set at two places of the machine: rank by rank, their
 /// programs have one form, their messages take the same routes, and they share chips, groups of
 /// chips and devices in the same pattern.
-std::string TaskTimings::keyOf(const RankSet &set, const std::vector<TaskMessages> &said,
+std::string TaskTimings::keyOf(const RankSet &set, const std::vector<TaskMessages> &rankMessages,
                                size_t first, TaskRun run, const Form &form) const {
   std::string key = absl::StrCat(form.id, "\n");
   Sight<int64_t> chip, group, device, channel;
@@ -164,17 +164,17 @@ std::string TaskTimings::keyOf(const RankSet &set, const std::vector<TaskMessage
       for (int64_t entry : configs[rank].table)
         absl::StrAppend(&key, entry, ",");
     }
-    const TaskMessages &says = said[rank - first];
-    for (int64_t peer : says.peers) {
+    const TaskMessages &ofRank = rankMessages[rank - first];
+    for (int64_t peer : ofRank.peers) {
       auto inside = indexOf.find(static_cast<size_t>(peer));
       if (inside != indexOf.end())
         absl::StrAppend(&key, "i", inside->second, ",");
       else
         absl::StrAppend(&key, "o", distance(place, places[static_cast<size_t>(peer)]), ",");
     }
-    for (int64_t number : says.channels)
+    for (int64_t number : ofRank.channels)
       absl::StrAppend(&key, "c", channel(number), ",");
-    absl::StrAppend(&key, says.script->id, "\n");
+    absl::StrAppend(&key, ofRank.script->id, "\n");
   }
   return key;
 }
@@ -185,7 +185,7 @@ std::string TaskTimings::keyOf(const RankSet &set, const std::vector<TaskMessage
 /// Messages to ranks outside the set go to groups of chips that no other segment sends to, or end
 /// the likeness (Rotation::sharesLink).
 TaskTimings::RingSegment TaskTimings::segmentOf(const RankSet &set,
-                                                const std::vector<TaskMessages> &said,
+                                                const std::vector<TaskMessages> &rankMessages,
                                                 size_t first) const {
   const size_t count = set.ranks.size();
   std::map<size_t, size_t> indexOf;
@@ -194,8 +194,8 @@ TaskTimings::RingSegment TaskTimings::segmentOf(const RankSet &set,
   auto place = [&](size_t i) -> const DtuPlace & { return places[set.ranks[i]]; };
   auto sendsEqually = [&](size_t i, size_t segment) {
     const size_t begin = i - i % segment;
-    const TaskMessages &mine = said[set.ranks[i] - first],
-                       &theirs = said[set.ranks[i % segment] - first];
+    const TaskMessages &mine = rankMessages[set.ranks[i] - first],
+                       &theirs = rankMessages[set.ranks[i % segment] - first];
     if (mine.script != theirs.script || mine.channels != theirs.channels)
       return false;
     for (size_t m = 0; m < mine.peers.size(); ++m) {
@@ -218,8 +218,8 @@ TaskTimings::RingSegment TaskTimings::segmentOf(const RankSet &set,
           place(i).chip != place(i % segment).chip + shift ||
           place(i).cluster != place(i % segment).cluster || !owns(place(i).group, i / segment))
         return false;
-      const TaskMessages &mine = said[set.ranks[i] - first],
-                         &theirs = said[set.ranks[i % segment] - first];
+      const TaskMessages &mine = rankMessages[set.ranks[i] - first],
+                         &theirs = rankMessages[set.ranks[i % segment] - first];
       for (size_t m = 0; m < mine.peers.size(); ++m)
         if (const auto to = static_cast<size_t>(mine.peers[m]); !indexOf.count(to))
           if (const auto toLike = static_cast<size_t>(theirs.peers[m]);
@@ -253,17 +253,18 @@ TaskTimings::RingSegment TaskTimings::segmentOf(const RankSet &set,
   return {count};
 }
 
-std::optional<TaskTimings::StandIn> TaskTimings::standInFor(const RankSet &set, size_t first,
-                                                            TaskRun run, const Form &form,
-                                                            const std::string &key) {
+std::optional<TaskTimings::Representative> TaskTimings::representativeFor(const RankSet &set,
+                                                                          size_t first, TaskRun run,
+                                                                          const Form &form,
+                                                                          const std::string &key) {
   // Logs name ranks.
   if (logs || form.variesByRun)
     return std::nullopt;
   for (const auto &[firstOther, others] : earlier) {
     if (others.size() != set.ranks.size() || others == set.ranks)
       continue;
-    StandIn result{{others, nullptr}, firstOther, {}};
-    result.said.resize(others.back() - firstOther + 1);
+    Representative result{{others, nullptr}, firstOther, {}};
+    result.rankMessages.resize(others.back() - firstOther + 1);
     bool fits = true;
     for (size_t i = 0; fits && i < others.size(); ++i) {
       const RankConfig &other = configs[others[i]], &own = configs[set.ranks[i]];
@@ -275,9 +276,9 @@ std::optional<TaskTimings::StandIn> TaskTimings::standInFor(const RankSet &set, 
                return peer >= 0 && static_cast<size_t>(peer) < configs.size();
              });
       if (fits)
-        result.said[others[i] - firstOther] = *std::move(messages);
+        result.rankMessages[others[i] - firstOther] = *std::move(messages);
     }
-    if (fits && keyOf(result.set, result.said, firstOther, run, form) == key)
+    if (fits && keyOf(result.set, result.rankMessages, firstOther, run, form) == key)
       return result;
   }
   return std::nullopt;
@@ -285,11 +286,11 @@ std::optional<TaskTimings::StandIn> TaskTimings::standInFor(const RankSet &set, 
 
 /// Times the set, by ranks of an earlier set if the task has the same key for them.
 absl::StatusOr<std::shared_ptr<const TaskTiming>>
-TaskTimings::measure(const RankSet &set, const std::vector<TaskMessages> &said, size_t first,
-                     TaskRun run, const Form &form, const std::string &key) {
+TaskTimings::measure(const RankSet &set, const std::vector<TaskMessages> &rankMessages,
+                     size_t first, TaskRun run, const Form &form, const std::string &key) {
   const size_t count = set.ranks.size();
-  if (std::optional<StandIn> other = standInFor(set, first, run, form, key)) {
-    const RingSegment segment = segmentOf(other->set, other->said, other->first);
+  if (std::optional<Representative> other = representativeFor(set, first, run, form, key)) {
+    const RingSegment segment = segmentOf(other->set, other->rankMessages, other->first);
     absl::StatusOr<std::shared_ptr<const TaskTiming>> created =
         measureSegment(other->set, run, segment);
     if (created.ok() && !*created)
@@ -300,7 +301,8 @@ TaskTimings::measure(const RankSet &set, const std::vector<TaskMessages> &said, 
   } else {
     earlier.emplace_back(first, set.ranks);
   }
-  const RingSegment segment = form.variesByRun ? RingSegment{count} : segmentOf(set, said, first);
+  const RingSegment segment =
+      form.variesByRun ? RingSegment{count} : segmentOf(set, rankMessages, first);
   ST_ASSIGN_OR_RETURN(std::shared_ptr<const TaskTiming> created, measureSegment(set, run, segment));
   if (created)
     return created;

@@ -45,9 +45,9 @@ struct OuterMessage {
 /// A task, as all ranks of a device group run it.
 struct GroupTask {
   std::vector<RankSet> rankSets;
-  /// Of each rank of the group: messages with other groups, and all its messages.
+  /// For each rank of the group: its messages with other groups, and all its messages.
   std::vector<std::vector<OuterMessage>> sends, receives;
-  std::vector<TaskMessages> said;
+  std::vector<TaskMessages> rankMessages;
 };
 
 class TaskTimings {
@@ -68,10 +68,10 @@ public:
 private:
   /// Ranks that run a task on behalf of others. Runs of the same ranks share stretches of all ranks
   /// (ChipMemory.h).
-  struct StandIn {
+  struct Representative {
     RankSet set;
     size_t first = 0; ///< of its group
-    std::vector<TaskMessages> said;
+    std::vector<TaskMessages> rankMessages;
   };
   struct Form {
     int64_t id = 0; ///< equal for programs with the same text
@@ -83,23 +83,23 @@ private:
   absl::StatusOr<Form> formOf(ProgramId program);
   absl::Status listOuterMessages(size_t first, const DecodedProgram &program,
                                  GroupTask &task) const;
-  std::string keyOf(const RankSet &set, const std::vector<TaskMessages> &said, size_t first,
+  std::string keyOf(const RankSet &set, const std::vector<TaskMessages> &rankMessages, size_t first,
                     TaskRun run, const Form &form) const;
   /// Ranks that run on behalf of a set.
   struct RingSegment {
     size_t ranks = 0;
     bool sharesLink = false; ///< with the other segments, as in Rotation
   };
-  RingSegment segmentOf(const RankSet &set, const std::vector<TaskMessages> &said,
+  RingSegment segmentOf(const RankSet &set, const std::vector<TaskMessages> &rankMessages,
                         size_t first) const;
   absl::StatusOr<std::shared_ptr<const TaskTiming>>
-  measure(const RankSet &set, const std::vector<TaskMessages> &said, size_t first, TaskRun run,
-          const Form &form, const std::string &key);
+  measure(const RankSet &set, const std::vector<TaskMessages> &rankMessages, size_t first,
+          TaskRun run, const Form &form, const std::string &key);
   absl::StatusOr<std::shared_ptr<const TaskTiming>> measureSegment(const RankSet &set, TaskRun run,
                                                                    RingSegment segment);
   /// An earlier set of ranks for which the task has this key.
-  std::optional<StandIn> standInFor(const RankSet &set, size_t first, TaskRun run, const Form &form,
-                                    const std::string &key);
+  std::optional<Representative> representativeFor(const RankSet &set, size_t first, TaskRun run,
+                                                  const Form &form, const std::string &key);
 
   const proto::DtuDescription &description;
   const std::vector<RankConfig> &configs;
@@ -112,7 +112,7 @@ private:
   MessageScripts scripts;
   std::map<std::string, std::shared_ptr<const TaskTiming>> measured;
   ChipMemory memory;
-  /// Of runs of the same ranks, and with the same number of ranks in a segment.
+  /// For runs of the same ranks, with the same number of ranks in a segment.
   std::map<std::pair<std::vector<size_t>, size_t>, ChipMemory> together;
   std::vector<std::pair<size_t, std::vector<size_t>>>
       earlier; ///< sets, each with its group's first rank

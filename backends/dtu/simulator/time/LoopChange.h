@@ -15,7 +15,7 @@ struct StreamFacts {
   std::vector<uint8_t> depth;    ///< number of open loops
 };
 
-/// How much the registers changed from `before` to `after`.
+/// The change of the registers from `before` to `after`.
 inline RegisterChange operator-(const StreamPosition &after, const StreamPosition &before) {
   return {before.registers, before.limits, after.registers, after.limits};
 }

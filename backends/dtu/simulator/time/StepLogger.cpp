@@ -60,7 +60,7 @@ StepLogger::StepLogger(const std::vector<RankConfig> &ranks, StepLog &log)
 }
 
 /// A receive says which message is missing. If there is none, a send may block the work that
-/// overwrites its source. Time after a message belongs to that message. Returns nothing if no
+/// overwrites its source. Time after a message belongs to that message. Returns std::nullopt if no
 /// message has occurred in this idle time.
 std::optional<Kind> StepLogger::idleKind(size_t rank, const Rank &state) const {
   if (state.waits)

@@ -318,7 +318,7 @@ CompileRule mlir::st::findCompileRule(const Argument &argument) {
   for (const Rule &rule : table)
     if (rule.name == argument.name)
       return rule;
-  if (argument.fate == ArgumentFate::Restricted)
+  if (argument.status == ArgumentStatus::Restricted)
     return only(argument.name, argument.note, "no other value can be compiled");
   if (isOf(argument, implementationArguments()) || isOf(argument, modelArguments()) ||
       isOfProcesses(argument))

@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// The text of a JSON object, a key a line.
+/// The text of a JSON object with one key per line.
 class JsonText {
 public:
   void add(StringRef key, const Twine &value) {
@@ -47,7 +47,7 @@ private:
   bool flag(StringRef name, bool standard) const {
     return log.integer(name).value_or(standard ? 1 : 0) != 0;
   }
-  /// Newer versions rename it.
+  /// The argument, which newer versions of Megatron-LM rename.
   std::string normEpsilon() const {
     return number("norm_epsilon", number("layernorm_epsilon", "1e-5"));
   }
@@ -84,8 +84,7 @@ private:
   TrainingRun run;
   const std::string &givenVocabulary;
   CompiledRun result;
-  /// By argument whose value or another argument decides: the expected value, or why the argument
-  /// has no effect.
+  /// For each refused argument the expected value, and for each ignored argument the reason.
   llvm::StringMap<std::string> refused, ignored;
   bool isRing = false; ///< keys and values travel round a ring
 };
@@ -130,7 +129,7 @@ void CompiledRunBuilder::refuseOtherSizes() {
       refuse(name, "the " + Twine(*log.integer(other)) + " of " + other);
 }
 
-/// Says which arguments are about parts that the model does not have.
+/// Ignores the arguments of parts that the model does not have.
 void CompiledRunBuilder::ignoreOtherParts() {
   const bool isGelu = !run.swiglu && !run.quickGeglu && !run.squaredRelu;
   for (StringRef name : {"bias_gelu_fusion", "openai_gelu"})
@@ -165,7 +164,7 @@ void CompiledRunBuilder::describeBert(JsonText &json) {
   json.add("initializer_range", number("init_method_std", "0.02"));
   json.addFlag("use_scaled_init_method", true);
   json.addText("hidden_act", activationOf(run));
-  // The head of the masked tokens has the exact function always.
+  // The head of masked tokens always has the exact function.
   json.addText("lm_head_act", "gelu");
   json.addFlag("bert_binary_head", run.binaryHead);
   json.add("pad_token_id", "null");
@@ -201,7 +200,7 @@ void CompiledRunBuilder::describeModel() {
   json.add("num_attention_heads", Twine(run.heads));
   json.add("max_position_embeddings", Twine(std::max(run.maxPositions, run.sequence)));
   json.add("vocab_size", Twine(run.vocabulary));
-  // The number of shards is in the padded number already.
+  // The padded number already includes the number of shards.
   json.add("make_vocab_size_divisible_by", Twine(run.paddedVocabulary));
   json.addFlag("apply_query_key_layer_scaling", flag("apply_query_key_layer_scaling", false));
   json.addFlag("tie_word_embeddings", !run.untiedEmbeddings);
@@ -490,8 +489,8 @@ ArgumentOutcome CompiledRunBuilder::outcomeOf(const GivenArgument &given) {
   const CompileRule rule = findCompileRule(*given.argument);
   ArgumentOutcome outcome{ArgumentOutcome::Honoured, name.str(), given.isNone ? "None" : given.text,
                           rule.text.str(), given.line};
-  auto become = [&](ArgumentOutcome::Fate fate, std::string text) {
-    outcome.fate = fate;
+  auto become = [&](ArgumentOutcome::Status status, std::string text) {
+    outcome.status = status;
     outcome.text = std::move(text);
     return outcome;
   };
@@ -503,7 +502,7 @@ ArgumentOutcome CompiledRunBuilder::outcomeOf(const GivenArgument &given) {
     return become(ArgumentOutcome::NoEffect,
                   "belongs to " + std::string(isBert() ? "GPT" : "BERT"));
   if (rule.kind == CompileRule::NoEffect)
-    outcome.fate = ArgumentOutcome::NoEffect;
+    outcome.status = ArgumentOutcome::NoEffect;
   if (rule.kind == CompileRule::Only)
     return isAccepted(rule.accepted, outcome.value)
                ? become(ArgumentOutcome::NoEffect, "other values are refused: " + rule.text.str())
@@ -557,7 +556,7 @@ absl::StatusOr<CompiledRun> mlir::st::compileMegatronRun(const MegatronLog &log,
 
 absl::Status CompiledRun::refusal(StringRef path) const {
   const auto isRefused = [](const ArgumentOutcome &outcome) {
-    return outcome.fate == ArgumentOutcome::Refused;
+    return outcome.status == ArgumentOutcome::Refused;
   };
   const auto first = llvm::find_if(outcomes, isRefused);
   if (first == outcomes.end())

@@ -14,7 +14,7 @@
 namespace mlir::st {
 
 struct ArgumentOutcome {
-  enum Fate { Honoured, NoEffect, Refused } fate = Honoured;
+  enum Status { Honoured, NoEffect, Refused } status = Honoured;
   std::string name, value;
   /// Honoured: its role. NoEffect: the reason. Refused: the expected value.
   std::string text;
@@ -22,7 +22,7 @@ struct ArgumentOutcome {
   unsigned line = 0;
 };
 
-StringRef stringify(ArgumentOutcome::Fate fate);
+StringRef stringify(ArgumentOutcome::Status status);
 
 /// A default of a training binary's flag, which the command line overrides.
 struct DefaultFlag {

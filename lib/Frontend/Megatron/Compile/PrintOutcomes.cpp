@@ -9,8 +9,8 @@
 using namespace mlir;
 using namespace mlir::st;
 
-StringRef mlir::st::stringify(ArgumentOutcome::Fate fate) {
-  switch (fate) {
+StringRef mlir::st::stringify(ArgumentOutcome::Status status) {
+  switch (status) {
   case ArgumentOutcome::Honoured:
     return "honoured";
   case ArgumentOutcome::NoEffect:
@@ -18,7 +18,7 @@ StringRef mlir::st::stringify(ArgumentOutcome::Fate fate) {
   case ArgumentOutcome::Refused:
     return "refused";
   }
-  llvm_unreachable("unknown fate of an argument");
+  llvm_unreachable("unknown status of an argument");
 }
 
 static std::string shown(const std::string &value) {
@@ -35,11 +35,11 @@ static std::string padded(std::string text, size_t width) {
 std::string mlir::st::printOutcomes(ArrayRef<ArgumentOutcome> outcomes) {
   std::string text;
   for (const ArgumentOutcome &outcome : outcomes) {
-    const StringRef relation = outcome.fate == ArgumentOutcome::Honoured  ? "as "
-                               : outcome.fate == ArgumentOutcome::Refused ? "expected "
-                                                                          : "";
+    const StringRef relation = outcome.status == ArgumentOutcome::Honoured  ? "as "
+                               : outcome.status == ArgumentOutcome::Refused ? "expected "
+                                                                            : "";
     text += "  " + padded(outcome.name, 43) + padded(shown(outcome.value), 30) +
-            padded(stringify(outcome.fate).str(), 11) + relation.str() + outcome.text + "\n";
+            padded(stringify(outcome.status).str(), 11) + relation.str() + outcome.text + "\n";
   }
   return text;
 }
@@ -50,14 +50,14 @@ std::string mlir::st::printOutcomesJson(ArrayRef<ArgumentOutcome> outcomes) {
     text += std::string(&outcome == outcomes.begin() ? "\n" : ",\n") +
             "  {\"argument\": " + ::st::quoteJson(outcome.name) +
             ", \"value\": " + ::st::quoteJson(outcome.value) + ", \"outcome\": \"" +
-            stringify(outcome.fate).str() + "\", \"as\": " + ::st::quoteJson(outcome.text) +
+            stringify(outcome.status).str() + "\", \"as\": " + ::st::quoteJson(outcome.text) +
             ", \"line\": " + std::to_string(outcome.line) + "}";
   return text + "\n]\n";
 }
 
 std::string mlir::st::summariseOutcomes(ArrayRef<ArgumentOutcome> outcomes) {
-  auto count = [&](ArgumentOutcome::Fate fate) {
-    return llvm::count_if(outcomes, [&](const auto &outcome) { return outcome.fate == fate; });
+  auto count = [&](ArgumentOutcome::Status status) {
+    return llvm::count_if(outcomes, [&](const auto &outcome) { return outcome.status == status; });
   };
   std::string text = std::to_string(outcomes.size()) +
                      " arguments: " + std::to_string(count(ArgumentOutcome::Honoured)) +

@@ -1,4 +1,4 @@
-//===- DataArguments.cpp - Arguments of Megatron that no plan knows --------===//
+//===- DataArguments.cpp - Megatron arguments without effect on a plan ----===//
 //
 // Data, tokenizers and masks.
 //
@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 using Kind = ArgumentKind;
-using Fate = ArgumentFate;
+using Status = ArgumentStatus;
 
 static constexpr StringRef kData = "decides which samples are read, not what is done with one";
 static constexpr StringRef kTokenizer = "is about the text before it is tokens";
@@ -87,7 +87,7 @@ constexpr Argument table[] = {
     noEffect("create_attention_mask_in_dataloader", Kind::Flag, kMask),
     {"attn_mask_type",
      Kind::Text,
-     Fate::NoEffect,
+     Status::NoEffect,
      {},
      kMask,
      "padding|causal|no_mask|bidirectional|arbitrary|padding_causal"},

@@ -1,4 +1,4 @@
-//===- ImplementationArguments.cpp - Arguments of Megatron that no plan knows -===//
+//===- ImplementationArguments.cpp - Megatron arguments without effect on a plan -===//
 //
 // The implementation of a step.
 //

@@ -1,4 +1,4 @@
-//===- ModelArguments.cpp - Arguments of Megatron that no plan knows -------===//
+//===- ModelArguments.cpp - Megatron arguments without effect on a plan ---===//
 //
 // Models and methods that are not planned.
 //

@@ -1,4 +1,4 @@
-//===- RunArguments.cpp - Arguments of Megatron-LM that plans ignore -------===//
+//===- RunArguments.cpp - Arguments of Megatron-LM that plans ignore ------===//
 //
 // Checkpoints, length, evaluation, logging and processes.
 //

@@ -1,4 +1,4 @@
-//===- Tables.h - Arguments of Megatron that no plan knows ------*- C++ -*-===//
+//===- Tables.h - Megatron arguments without effect on a plan ---*- C++ -*-===//
 
 #ifndef ST_LIB_FRONTEND_MEGATRON_OTHER_TABLES_H
 #define ST_LIB_FRONTEND_MEGATRON_OTHER_TABLES_H
@@ -9,7 +9,7 @@ namespace mlir::st {
 
 /// An argument that no plan depends on, and why.
 constexpr Argument noEffect(StringRef name, ArgumentKind kind, StringRef reason) {
-  return {name, kind, ArgumentFate::NoEffect, {}, reason, ""};
+  return {name, kind, ArgumentStatus::NoEffect, {}, reason, ""};
 }
 
 // The tables by theme; `argumentTables` has them all.

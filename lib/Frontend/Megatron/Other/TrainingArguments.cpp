@@ -1,4 +1,4 @@
-//===- TrainingArguments.cpp - Arguments of Megatron that no plan knows ----===//
+//===- TrainingArguments.cpp - Megatron arguments without effect on a plan -===//
 //
 // Update, loss scale, numbers and first values.
 //

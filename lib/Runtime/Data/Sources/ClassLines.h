@@ -13,7 +13,7 @@ namespace st {
 
 constexpr auto kNoLabel = static_cast<float>(kIgnoredLabel);
 
-/// What a program that classifies texts or tokens reads.
+/// The inputs of a program that classifies texts or tokens.
 struct ClassRows {
   bool isEncoder = false;  ///< it reads an attention mask
   bool hasTypes = false;   ///< it reads types of tokens

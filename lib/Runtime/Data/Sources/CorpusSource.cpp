@@ -131,8 +131,8 @@ void CorpusSource::mask(absl::Span<int32_t> tokens, absl::Span<int32_t> labels,
                         std::vector<int64_t> candidates, CounterRandom &random) const {
   const int64_t total = static_cast<int64_t>(candidates.size());
   const double wanted = spec.options.maskProbability * static_cast<double>(total);
-  const int64_t whole = static_cast<int64_t>(wanted);
-  const int64_t chosen = whole + random.happens(wanted - static_cast<double>(whole));
+  const int64_t floor = static_cast<int64_t>(wanted);
+  const int64_t chosen = floor + random.happens(wanted - static_cast<double>(floor));
   for (int64_t i = 0; i < std::clamp<int64_t>(chosen, 1, total); ++i) {
     std::swap(candidates[i], candidates[i + random.below(total - i)]);
     const int64_t position = candidates[i];

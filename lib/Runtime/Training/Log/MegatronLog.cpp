@@ -97,8 +97,8 @@ private:
       scale += absl::StrContains(label, "optimizer/scale") ? span.duration : 0;
       clip += absl::StrContains(label, "optimizer/clip") ? span.duration : 0;
     }
-    const double whole = static_cast<double>(times["optimizer"]);
-    const double each = all > 0 ? whole / static_cast<double>(all) : 0;
+    const double total = static_cast<double>(times["optimizer"]);
+    const double each = all > 0 ? total / static_cast<double>(all) : 0;
     times["optimizer-unscale-and-check-inf"] =
         static_cast<int64_t>(each * static_cast<double>(scale));
     times["optimizer-clip-main-grad"] = static_cast<int64_t>(each * static_cast<double>(clip));

@@ -141,7 +141,7 @@ def convolution(e, out, x, weight, bias, stride, padding, dilation, transposed, 
 
 
 def _pooling_windows(out, x, sizes, strides, padding, dilation):
-    """The arguments of a window reduction over the last dimensions of `x`; the padding on the right is what the shape needs."""
+    """The arguments of a window reduction over the last dimensions of `x`; the shape determines the padding on the right."""
     n = len(sizes)
     lead = x.rank - n
     pads = []
@@ -155,7 +155,7 @@ def _pooling_windows(out, x, sizes, strides, padding, dilation):
 
 
 def _trim(e, x, pads):
-    """Removes what negative padding on the right leaves out."""
+    """Removes the elements that negative padding on the right leaves out."""
     for i, (low, high) in enumerate(pads):
         if high < 0:
             x = e.slice_dim(x, i, 0, x.shape[i] + high)

@@ -10,7 +10,7 @@ BUILD = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build"))
 
 
 def has_jax():
-    """Whether JAX is installed. If not, a line says so before the last line, which has the counts."""
+    """Returns True if JAX is installed. If not, a line says so before the last line, which has the counts."""
     if importlib.util.find_spec("jax"):
         return True
     print("skipped: jax is not installed (scripts/setup.sh --tests)\n0 passed, 0 failed")

@@ -18,7 +18,7 @@ int64_t countQuestions(int64_t sharers, int64_t microseconds) {
   return asked;
 }
 
-TEST(Backoff, WhoIsAloneAsksAgainAtOnce) {
+TEST(Backoff, ASingleWaiterAsksAgainAtOnce) {
   EXPECT_EQ(countQuestions(1, 1000000), 50000 * Backoff::kAloneAtOnce);
 }
 

@@ -27,8 +27,9 @@ struct GroupMessages {
   int64_t inner = 0; ///< messages within the group
 };
 
-/// `events`: of each rank of the group, whose first rank is `first`. Returns nothing if messages
-/// within the group do not all arrive within the task, or have sizes other than those received.
+/// `events`: of each rank of the group, whose first rank is `first`. Returns std::nullopt if
+/// messages within the group do not all arrive within the task, or have sizes other than those
+/// received.
 std::optional<GroupMessages> closeTask(int64_t first, const std::vector<RankEvents> &events);
 
 } // namespace st::dtu

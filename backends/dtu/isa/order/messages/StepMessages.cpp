@@ -282,12 +282,12 @@ absl::StatusOr<RankEvents> StepMessages::eventsOf(const proto::Group &group, int
     }
     if (!order.ok()) {
       // Following the full program names the instruction, if it gets that far.
-      absl::Status whole = proveWaits(*skeleton.example, view, kFullWork).status();
-      if (absl::IsResourceExhausted(whole))
-        whole = order.status();
-      return absl::InvalidArgumentError(
-          absl::StrCat("group \"", group.name(), "\", rank ", rank, ", micro-batch ",
-                       entry.micro_batch(), ": ", (whole.ok() ? order.status() : whole).message()));
+      absl::Status fullStatus = proveWaits(*skeleton.example, view, kFullWork).status();
+      if (absl::IsResourceExhausted(fullStatus))
+        fullStatus = order.status();
+      return absl::InvalidArgumentError(absl::StrCat(
+          "group \"", group.name(), "\", rank ", rank, ", micro-batch ", entry.micro_batch(), ": ",
+          (fullStatus.ok() ? order.status() : fullStatus).message()));
     }
     work -= order->executed;
     known = skeleton.sends.emplace(key, std::vector<bool>()).first;
