@@ -50,7 +50,7 @@ static constexpr PhaseInfo kPhases[kNumPhases] = {
     {"kernels",
      "form-loops,lower-loops,lower-tensor-ops,form-kernels{attention=auto},"
      "split-attention{streamed-only=true},derive-row-sums{streamed-only=true},ring-attention,"
-     "overlap-products,"
+     "share-heads,overlap-products,"
      "overlap-collectives,offload-stash",
      {{Fact::Mesh, Fact::Programs, Fact::Schedules}, kBareOps | FactSet::from(Fact::Addresses)}},
     {"planned",

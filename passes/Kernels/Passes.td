@@ -231,4 +231,34 @@ def RingAttention : Pass<"ring-attention", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
+def ShareHeads : Pass<"share-heads", "::mlir::ModuleOp"> {
+  let summary = "Reads keys and values that heads share instead of a copy for each head";
+  let description = [{
+    Needs tasks of kernels without addresses. In grouped-query attention (Ainslie et al., "GQA: Training
+    Generalized Multi-Query Transformer Models from Multi-Head Checkpoints", 2023) a group of heads has the
+    same keys and values. The model repeats them for each head, which a copy kernel before the attention
+    kernel does. If only products of the attention kernel read the copy, the attention kernel reads the
+    original, and repeats it by a broadcast in its body, a stride of 0. The copy disappears if it has no
+    other user.
+
+    The dimension of heads of each value in the kernel becomes two: groups, and the heads of a group.
+    Reshapes around the kernel, which move no data, split its other inputs and merge its results. A kernel
+    stays as it is if an op cannot be split, such as an iota along the heads.
+
+    ```mlir
+    %all = st.kernel "copy" (%a = %k : tensor<16x2x8xf32>) -> tensor<16x2x4x8xf32> { broadcast_in_dim }
+    %each = stablehlo.reshape %all : (tensor<16x2x4x8xf32>) -> tensor<16x8x8xf32>
+    %y = st.kernel "attention" (%a = %q : tensor<16x8x8xf32>, %b = %each : tensor<16x8x8xf32>, ...) { ... }
+    // becomes
+    %split = stablehlo.reshape %q : (tensor<16x8x8xf32>) -> tensor<16x2x4x8xf32>
+    %z = st.kernel "attention" (%a = %split : tensor<16x2x4x8xf32>, %b = %k : tensor<16x2x8xf32>, ...) {
+      %0 = stablehlo.broadcast_in_dim %b, dims = [0, 1, 3] : (tensor<16x2x8xf32>) -> tensor<16x2x4x8xf32>
+      ...
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numShared", "shared", "Kernels that read keys or values of several heads">];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
 #endif // ST_PASSES_KERNELS_PASSES_TD

@@ -16,6 +16,7 @@ TASKS = LOCAL + ",split-tasks,rematerialise,combine-collectives,reuse-accumulato
 # The compilation phases up to which a step may go before it runs.
 ROADS = (LOCAL, TASKS, TASKS + ",schedule-pipeline",
          TASKS + ",schedule-pipeline,form-loops,lower-loops,lower-tensor-ops,form-kernels{attention=fitting},split-attention{streamed-only},"
+         "derive-row-sums{streamed-only},share-heads,"
          "overlap-products{always},"
          "overlap-collectives{assume-speed},offload-stash,plan-memory,verify-memory-plan",
          TASKS.replace("rematerialise", "rematerialise{otherwise=selective reuse-products}") +

@@ -135,9 +135,11 @@ void AttentionAnalysis::cloneRows() {
   mlir::st::YieldOp::create(builder, loc, llvm::map_to_vector(yielded, [&](Value value) {
                               return mapping.lookup(value);
                             }));
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(rows->without_terminator())))
-    if (op.use_empty())
-      op.erase();
+  // The reverse iterator becomes invalid when its op is erased.
+  auto ops = llvm::map_to_vector(rows->without_terminator(), [](Operation &op) { return &op; });
+  for (Operation *op : llvm::reverse(ops))
+    if (op->use_empty())
+      op->erase();
 }
 
 // ---- products ---------------------------------------------------------------------------------

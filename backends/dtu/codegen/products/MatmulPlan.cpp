@@ -18,8 +18,8 @@ FailureOr<OperandAccess> mlir::dtu::traceOperand(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return OperandAccess{argument, 0, denseStrides(shapeOf(value))};
   Operation *op = value.getDefiningOp();
-  if (!isa<stablehlo::TransposeOp, stablehlo::SliceOp, stablehlo::ConvertOp, stablehlo::ReshapeOp>(
-          op))
+  if (!isa<stablehlo::TransposeOp, stablehlo::SliceOp, stablehlo::ConvertOp, stablehlo::ReshapeOp,
+           stablehlo::BroadcastInDimOp>(op))
     return op->emitOpError("feeding a product is not supported by the DTU backend");
   FailureOr<OperandAccess> inner = traceOperand(op->getOperand(0));
   if (failed(inner))
@@ -33,6 +33,12 @@ FailureOr<OperandAccess> mlir::dtu::traceOperand(Value value) {
       access.offset += slice.getStartIndices()[dim] * inner->strides[dim];
       access.strides[dim] *= slice.getStrides()[dim];
     }
+  } else if (auto broadcast = dyn_cast<stablehlo::BroadcastInDimOp>(op)) {
+    // All elements along a new dimension, or along one of a single element, are one.
+    access.strides.assign(shapeOf(value).size(), 0);
+    for (auto [from, to] : llvm::enumerate(broadcast.getBroadcastDimensions()))
+      if (shapeOf(op->getOperand(0))[from] != 1)
+        access.strides[to] = inner->strides[from];
   } else if (isa<stablehlo::ReshapeOp>(op)) {
     SmallVector<int64_t> nonUnit;
     for (auto [size, stride] : llvm::zip_equal(shapeOf(op->getOperand(0)), inner->strides))
