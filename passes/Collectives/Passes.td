@@ -19,7 +19,8 @@ def SimplifyCollectives : Pass<"simplify-collectives", "::mlir::ModuleOp"> {
     - If the result of an `st.all_reduce` or `st.reduce_scatter` of sums is then added up over
       further dimensions, each device adds up its own elements first, if it then sends fewer bytes.
       The collective keeps its element type if the result is converted back to it. An example is
-      the gradient of keys that several heads of attention share. Exact sums stay as they are.
+      the gradient of keys that several heads of attention share. If a transposition computes the
+      operand, the sums come before that too. Exact sums stay as they are.
 
     `insert-reshards` plans each reshard separately at the lowest cost. Such pairs arise where
     reshards of a program follow each other.

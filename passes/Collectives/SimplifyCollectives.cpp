@@ -117,6 +117,132 @@ static FailureOr<int64_t> findDeviceDim(ReduceScatterOp parts, ArrayRef<int64_t>
   return dim;
 }
 
+/// What a device adds up: dimensions `dims` of `value` in the shape `shape`. The permutation of the
+/// sums' dimensions then gives the order that the collective needs; empty if it is the same.
+struct Addends {
+  Value value;
+  SmallVector<int64_t> shape, dims, permutation;
+};
+
+/// Returns sizes, in row-major order, whose products are the dimensions of both shapes; nullopt if
+/// dimensions of the two overlap in part.
+static std::optional<SmallVector<int64_t>> refine(ArrayRef<int64_t> one, ArrayRef<int64_t> other) {
+  SmallVector<int64_t> sizes;
+  int64_t left = 1, right = 1;
+  while (true) {
+    for (; left == 1 && !one.empty(); one = one.drop_front())
+      left = one.front();
+    for (; right == 1 && !other.empty(); other = other.drop_front())
+      right = other.front();
+    const int64_t size = std::min(left, right);
+    if (left == 1 && right == 1)
+      return sizes;
+    if (size <= 1 || left % size != 0 || right % size != 0)
+      return std::nullopt;
+    sizes.push_back(size);
+    left /= size;
+    right /= size;
+  }
+}
+
+/// Returns the dimension of `shape` that each of the sizes is a part of.
+static SmallVector<int64_t> findOwners(ArrayRef<int64_t> sizes, ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> owners;
+  for (auto [dim, size] : llvm::enumerate(shape))
+    for (int64_t rest = size; rest != 1; rest /= sizes[owners.size() - 1])
+      owners.push_back(static_cast<int64_t>(dim));
+  return owners;
+}
+
+/// Adds up the operand of a transposition instead of its result: fewer elements then move, and
+/// those that are added up are often further apart.
+static void addBeforeTransposing(Addends &addends) {
+  Value source = addends.value;
+  while (auto reshape = source.hasOneUse() ? source.getDefiningOp<hlo::ReshapeOp>() : nullptr)
+    source = reshape.getOperand();
+  auto transpose = source.hasOneUse() ? source.getDefiningOp<hlo::TransposeOp>() : nullptr;
+  if (!transpose)
+    return;
+  ArrayRef<int64_t> transposed = transpose.getType().getShape();
+  std::optional<SmallVector<int64_t>> sizes = refine(transposed, addends.shape);
+  if (!sizes)
+    return;
+  const SmallVector<int64_t> from = findOwners(*sizes, transposed),
+                             to = findOwners(*sizes, addends.shape);
+  // The order of the parts in the operand of the transposition, and of those that remain.
+  SmallVector<int64_t> order, shape, dims, rest;
+  for (int64_t dim = 0; dim < static_cast<int64_t>(transposed.size()); ++dim)
+    for (auto [part, owner] : llvm::enumerate(from))
+      if (transpose.getPermutation()[owner] == dim)
+        order.push_back(static_cast<int64_t>(part));
+  for (auto [position, part] : llvm::enumerate(order)) {
+    shape.push_back((*sizes)[part]);
+    if (llvm::is_contained(addends.dims, to[part]))
+      dims.push_back(static_cast<int64_t>(position));
+    else
+      rest.push_back(part);
+  }
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, rest.size()));
+  llvm::sort(permutation, [&](int64_t a, int64_t b) { return rest[a] < rest[b]; });
+  addends = {transpose.getOperand(), std::move(shape), std::move(dims), {}};
+  if (!llvm::is_sorted(permutation))
+    addends.permutation = std::move(permutation);
+}
+
+/// Emits the sums, with the element type of the collective.
+static Value emitSums(OpBuilder &builder, const Addends &addends, LocalSum sum) {
+  // Each new op belongs to the stage of the op that it replaces.
+  auto created = [](Operation *one, Operation *from) {
+    one->setDiscardableAttrs(from->getDiscardableAttrDictionary());
+    return one->getResult(0);
+  };
+  hlo::ReduceOp reduce = sum.reduce;
+  const Location loc = reduce.getLoc();
+  Value value = addends.value;
+  auto type = cast<RankedTensorType>(value.getType()).clone(addends.shape);
+  if (value.getType() != type)
+    value = created(hlo::ReshapeOp::create(builder, loc, type, value), reduce);
+  const Type wide = getElementTypeOrSelf(reduce.getResult(0).getType());
+  if (type.getElementType() != wide)
+    value = created(hlo::ConvertOp::create(builder, loc, type.clone(wide), value), reduce);
+  auto local = cast<hlo::ReduceOp>(builder.clone(*reduce));
+  local.getInputsMutable().assign(value);
+  local.setDimensions(addends.dims);
+  SmallVector<int64_t> shape;
+  for (auto [dim, size] : llvm::enumerate(addends.shape))
+    if (!llvm::is_contained(addends.dims, static_cast<int64_t>(dim)))
+      shape.push_back(size);
+  value = local.getResult(0);
+  value.setType(RankedTensorType::get(shape, wide));
+  if (sum.narrow)
+    value = created(hlo::ConvertOp::create(builder, sum.narrow.getLoc(), type.clone(shape), value),
+                    sum.narrow);
+  if (!addends.permutation.empty()) {
+    auto from = cast<RankedTensorType>(value.getType());
+    auto permuted =
+        llvm::map_to_vector(addends.permutation, [&](int64_t dim) { return shape[dim]; });
+    value = created(hlo::TransposeOp::create(builder, loc, from.clone(permuted), value,
+                                             builder.getDenseI64ArrayAttr(addends.permutation)),
+                    reduce);
+  }
+  return value;
+}
+
+/// Erases the ops from `last` back to `first`, which have no other users, and copies before them
+/// that nothing uses any more.
+static void eraseChain(Operation *last, Operation *first) {
+  while (last) {
+    Operation *before = last->getOperand(0).getDefiningOp();
+    const bool isFirst = last == first;
+    last->erase();
+    if (isFirst)
+      first = nullptr;
+    last = first || (before && before->use_empty() && isa<hlo::ReshapeOp, hlo::TransposeOp>(before))
+               ? before
+               : nullptr;
+  }
+}
+
 /// Adds up each device's own elements before the collective. Returns false if that does not make
 /// the collective's operand smaller.
 static bool addBeforeSending(LocalSum sum) {
@@ -148,42 +274,24 @@ static bool addBeforeSending(LocalSum sum) {
   if (countBytes(sentType) >= countBytes(operand))
     return false;
 
+  Addends own{op->getOperand(0), std::move(shape), std::move(dims), {}};
+  addBeforeTransposing(own);
   OpBuilder builder(last);
-  // Each new op belongs to the stage of the op that it replaces.
-  auto created = [](Operation *one, Operation *from) {
-    one->setDiscardableAttrs(from->getDiscardableAttrDictionary());
-    return one->getResult(0);
+  auto reshape = [&](Value value, RankedTensorType type, Operation *from) -> Value {
+    if (value.getType() == type)
+      return value;
+    auto reshaped = hlo::ReshapeOp::create(builder, from->getLoc(), type, value);
+    reshaped->setDiscardableAttrs(from->getDiscardableAttrDictionary());
+    return reshaped;
   };
-  const Location loc = reduce.getLoc();
-  Value value = op->getOperand(0);
-  if (operand.getShape() != ArrayRef(shape))
-    value = created(hlo::ReshapeOp::create(builder, loc, operand.clone(shape), value), reduce);
-  if (operand.getElementType() != addends.getElementType())
-    value = created(hlo::ConvertOp::create(builder, loc, addends.clone(shape), value), reduce);
-  auto local = cast<hlo::ReduceOp>(builder.clone(*reduce));
-  local.getInputsMutable().assign(value);
-  local.setDimensions(dims);
-  value = local.getResult(0);
-  value.setType(result.clone(sent));
-  if (sum.narrow)
-    value =
-        created(hlo::ConvertOp::create(builder, sum.narrow.getLoc(), sentType, value), sum.narrow);
+  Value value = reshape(emitSums(builder, own, sum), sentType, reduce);
   Operation *moved = builder.clone(*op);
   moved->setOperand(0, value);
   moved->getResult(0).setType(sentType.clone(received));
   if (parts)
     cast<ReduceScatterOp>(moved).setDim(deviceDim);
-  value = moved->getResult(0);
-  if (value.getType() != final)
-    value = created(hlo::ReshapeOp::create(builder, loc, final, value), last);
-  last->getResult(0).replaceAllUsesWith(value);
-  // The ops from the last one back to the collective have no other users.
-  while (last != op) {
-    Operation *before = last->getOperand(0).getDefiningOp();
-    last->erase();
-    last = before;
-  }
-  op->erase();
+  last->getResult(0).replaceAllUsesWith(reshape(moved->getResult(0), final, last));
+  eraseChain(last, op);
   return true;
 }
 

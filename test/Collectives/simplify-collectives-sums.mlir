@@ -14,6 +14,7 @@
 
 #rows = #st.sharding<@mesh, [{"x"}, {}]>
 #vector = #st.sharding<@mesh, [{"x"}]>
+#cube = #st.sharding<@mesh, [{"x"}, {}, {}]>
 #every = #st.sharding<@mesh, [{}]>
 module {
   st.mesh @mesh <["x"=2, "y"=1], micro=1>
@@ -23,7 +24,8 @@ module {
                         tensor<4x3xf32> {st.global_type = tensor<8x3xf32>, st.sharding = #rows},
                         tensor<4x3xbf16> {st.global_type = tensor<8x3xbf16>, st.sharding = #rows},
                         tensor<12xbf16> {st.global_type = tensor<24xbf16>, st.sharding = #vector},
-                        tensor<4xf32> {st.global_type = tensor<8xf32>, st.sharding = #vector}) {
+                        tensor<4xf32> {st.global_type = tensor<8xf32>, st.sharding = #vector},
+                        tensor<4x3x2xbf16> {st.global_type = tensor<8x3x2xbf16>, st.sharding = #cube}) {
     %x = st.axis_index "x" of @mesh : tensor<i32>
     %spread = stablehlo.broadcast_in_dim %x, dims = [] : (tensor<i32>) -> tensor<8x3x4xi32>
     %rows = stablehlo.iota dim = 0 : tensor<8x3x4xi32>
@@ -87,7 +89,32 @@ module {
     %25 = st.reduce_scatter %24 sum dim 0 over ["x"] of @mesh : tensor<8x1xf32> -> tensor<4x1xf32>
     %26 = stablehlo.reduce(%25 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<4x1xf32>, tensor<f32>) -> tensor<4xf32>
 
-    // CHECK: return %[[A0]], %[[A1]], %[[A2]],
-    return %5, %8, %10, %17, %22, %26 : tensor<4x3xbf16>, tensor<3xf32>, tensor<4x3xf32>, tensor<4x3xbf16>, tensor<12xbf16>, tensor<4xf32>
+    // Fewer elements move if the heads are added up before they are transposed.
+    // CHECK: %[[S3:.*]] = stablehlo.reshape %{{.*}} : (tensor<12x8x2xbf16>) -> tensor<3x4x4x2x2xbf16>
+    // CHECK: %[[W3:.*]] = stablehlo.convert %[[S3]]
+    // CHECK: %[[R3:.*]] = stablehlo.reduce(%[[W3]] init: %{{.*}}) applies stablehlo.add across dimensions = [1]
+    // CHECK: %[[N3:.*]] = stablehlo.convert %[[R3]] : (tensor<3x4x2x2xf32>) -> tensor<3x4x2x2xbf16>
+    // CHECK: %[[T3:.*]] = stablehlo.transpose %[[N3]], dims = [1, 2, 0, 3] : (tensor<3x4x2x2xbf16>) -> tensor<4x2x3x2xbf16>
+    // CHECK: %[[P3:.*]] = st.reduce_scatter %[[T3]] sum dim 1 over ["x"] of @mesh : tensor<4x2x3x2xbf16> -> tensor<4x1x3x2xbf16>
+    // CHECK: %[[A3:.*]] = stablehlo.reshape %[[P3]] : (tensor<4x1x3x2xbf16>) -> tensor<4x3x2xbf16>
+    // CHECK-NOT: stablehlo.transpose
+    %head = stablehlo.iota dim = 0 : tensor<12x8x2xi32>
+    %token = stablehlo.iota dim = 1 : tensor<12x8x2xi32>
+    %feature = stablehlo.iota dim = 2 : tensor<12x8x2xi32>
+    %device = stablehlo.broadcast_in_dim %x, dims = [] : (tensor<i32>) -> tensor<12x8x2xi32>
+    %27 = stablehlo.multiply %head, %feature : tensor<12x8x2xi32>
+    %28 = stablehlo.add %27, %token : tensor<12x8x2xi32>
+    %29 = stablehlo.add %28, %device : tensor<12x8x2xi32>
+    %30 = stablehlo.convert %29 : (tensor<12x8x2xi32>) -> tensor<12x8x2xbf16>
+    %31 = stablehlo.transpose %30, dims = [1, 0, 2] : (tensor<12x8x2xbf16>) -> tensor<8x12x2xbf16>
+    %32 = stablehlo.reshape %31 : (tensor<8x12x2xbf16>) -> tensor<4x2x3x4x2xbf16>
+    %33 = st.reduce_scatter %32 sum dim 1 over ["x"] of @mesh : tensor<4x2x3x4x2xbf16> -> tensor<4x1x3x4x2xbf16>
+    %34 = stablehlo.reshape %33 : (tensor<4x1x3x4x2xbf16>) -> tensor<4x3x4x2xbf16>
+    %35 = stablehlo.convert %34 : (tensor<4x3x4x2xbf16>) -> tensor<4x3x4x2xf32>
+    %36 = stablehlo.reduce(%35 init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<4x3x4x2xf32>, tensor<f32>) -> tensor<4x3x2xf32>
+    %37 = stablehlo.convert %36 : (tensor<4x3x2xf32>) -> tensor<4x3x2xbf16>
+
+    // CHECK: return %[[A0]], %[[A1]], %[[A2]], {{.*}}, %[[A3]] :
+    return %5, %8, %10, %17, %22, %26, %37 : tensor<4x3xbf16>, tensor<3xf32>, tensor<4x3xf32>, tensor<4x3xbf16>, tensor<12xbf16>, tensor<4xf32>, tensor<4x3x2xbf16>
   }
 }
