@@ -136,6 +136,13 @@ absl::Status Simulator::Impl::checkSchedules(const std::vector<RankSchedule> &sc
   return absl::OkStatus();
 }
 
+/// The kernel joins small neighbouring mappings and would give them large pages together, of which
+/// a program with few data would touch little.
+static LazyMemory::Pages pagesFor(int64_t bytes) {
+  constexpr int64_t kLargePage = int64_t(2) << 20;
+  return bytes < kLargePage ? LazyMemory::Pages::Small : LazyMemory::Pages::Large;
+}
+
 /// Reserves memory when data is first needed; timing needs none.
 absl::Status Simulator::Impl::makeDataEngine() {
   if (data)
@@ -153,7 +160,8 @@ absl::Status Simulator::Impl::makeDataEngine() {
       pointers.emplace_back();
       continue;
     }
-    if (arena.allocate(config.arenaBytes) && host.allocate(config.hostBytes)) {
+    if (arena.allocate(config.arenaBytes, pagesFor(config.arenaBytes)) &&
+        host.allocate(config.hostBytes, pagesFor(config.hostBytes))) {
       pointers.push_back({arena.data, host.data});
       continue;
     }

@@ -6,8 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -15,37 +13,6 @@
 #include <thread>
 
 namespace st::dtu {
-
-bool LazyMemory::allocate(int64_t size, Pages pages) {
-  reset();
-  bytes = std::max<int64_t>(size, 1);
-  void *p = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED)
-    return false;
-  // The kernel may ignore this advice.
-  madvise(p, static_cast<size_t>(bytes), pages == Pages::Large ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-  data = static_cast<uint8_t *>(p);
-  return true;
-}
-
-void LazyMemory::touch(uint8_t *begin, int64_t size) {
-#ifndef MADV_POPULATE_WRITE
-  constexpr int MADV_POPULATE_WRITE = 23;
-#endif
-  if (madvise(begin, static_cast<size_t>(size), MADV_POPULATE_WRITE) == 0 || errno != EINVAL)
-    return;
-  // Before Linux 5.14: a write that changes nothing, and loses no write of another thread.
-  constexpr int64_t kPage = 4096;
-  for (int64_t at = 0; at < size; at += kPage)
-    __atomic_fetch_or(begin + at, uint8_t{0}, __ATOMIC_RELAXED);
-}
-
-void LazyMemory::reset() {
-  if (data)
-    munmap(data, static_cast<size_t>(bytes));
-  data = nullptr;
-}
 
 DataEngine::DataEngine(DataMachine machine, const std::vector<RankMemory> &arenas)
     : machine(std::move(machine)) {
@@ -59,24 +26,7 @@ DataEngine::DataEngine(DataMachine machine, const std::vector<RankMemory> &arena
 DataEngine::~DataEngine() = default;
 
 LazyMemory DataEngine::takeScratch() {
-  std::lock_guard<std::mutex> lock(scratchMutex);
-  if (!scratch.empty()) {
-    LazyMemory memory = std::move(scratch.back());
-    scratch.pop_back();
-    return memory;
-  }
-  // A cluster that waits for a message keeps its scratch memory; thousands of them in large pages
-  // would take gigabytes.
-  constexpr size_t kLargePages = 64;
-  LazyMemory memory;
-  memory.allocate(machine.coreStride() * machine.cores + machine.l2Bytes,
-                  scratches++ < kLargePages ? LazyMemory::Pages::Large : LazyMemory::Pages::Small);
-  return memory;
-}
-
-void DataEngine::releaseScratch(LazyMemory memory) {
-  std::lock_guard<std::mutex> lock(scratchMutex);
-  scratch.push_back(std::move(memory));
+  return scratch->take(machine.coreStride() * machine.cores + machine.l2Bytes);
 }
 
 void DataEngine::makeReady(int64_t rank) {

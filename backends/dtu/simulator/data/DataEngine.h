@@ -9,6 +9,7 @@
 #include "backends/dtu/simulator/data/Execute.h"
 #include "backends/dtu/simulator/data/Inbox.h"
 #include "backends/dtu/simulator/data/RemoteLinks.h"
+#include "backends/dtu/simulator/data/ScratchPool.h"
 
 #include "absl/status/status.h"
 
@@ -17,30 +18,6 @@
 #include <functional>
 
 namespace st::dtu {
-
-/// Memory from mmap: its pages are zero, and are allocated on first access.
-class LazyMemory {
-public:
-  LazyMemory() = default;
-  ~LazyMemory() { reset(); }
-  LazyMemory(LazyMemory &&other) noexcept {
-    std::swap(data, other.data), std::swap(bytes, other.bytes);
-  }
-  LazyMemory &operator=(LazyMemory &&other) noexcept {
-    std::swap(data, other.data), std::swap(bytes, other.bytes);
-    return *this;
-  }
-  enum class Pages { Large, Small };
-  /// Returns false if the host refuses. Large pages save address translations but take 2 MiB per
-  /// touched byte.
-  bool allocate(int64_t size, Pages pages = Pages::Large);
-  void reset();
-  /// Allocates a range of pages. Other threads may read and write them concurrently.
-  static void touch(uint8_t *begin, int64_t size);
-
-  uint8_t *data = nullptr;
-  int64_t bytes = 0;
-};
 
 /// Settings and state that all clusters share.
 struct DataMachine {
@@ -92,13 +69,9 @@ private:
   std::vector<std::unique_ptr<Inbox>> inboxes;
   std::vector<std::unique_ptr<ClusterRun>> clusters;
 
-  // L1 and L2 of a cluster are needed while a task runs and undefined afterwards. The most recently
-  // used ones are reused first, because they are still cached.
-  std::mutex scratchMutex;
-  std::vector<LazyMemory> scratch;
-  size_t scratches = 0; ///< including those that clusters hold now
+  std::shared_ptr<ScratchPool> scratch = ScratchPool::shared();
   LazyMemory takeScratch();
-  void releaseScratch(LazyMemory memory);
+  void releaseScratch(LazyMemory memory) { scratch->release(std::move(memory)); }
 
   // Ranks that are ready to continue.
   std::mutex readyMutex;
