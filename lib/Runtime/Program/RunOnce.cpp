@@ -77,7 +77,7 @@ absl::Status OneRun::check(const std::string &name, ElementType type,
   const SafetensorsTensor *tensor = given->find(name);
   if (!tensor)
     return error(absl::StrCat("no tensor \"", name, "\", which the program reads"));
-  if (tensor->type != type || tensor->shape != shape)
+  if (!holdsElements(tensor->type, tensor->shape, type, shape))
     return error(absl::StrCat("tensor \"", name, "\" is ",
                               describeType(tensor->type, tensor->shape), ", the program reads ",
                               describeType(type, shape)));

@@ -47,6 +47,18 @@ std::string describeType(ElementType type, const std::vector<int64_t> &shape) {
                       "]");
 }
 
+bool holdsElements(ElementType type, const std::vector<int64_t> &shape, ElementType readType,
+                   std::vector<int64_t> readShape) {
+  const bool isPair = (type == ElementType::C64 && readType == ElementType::F32) ||
+                      (type == ElementType::C128 && readType == ElementType::F64);
+  if (isPair) {
+    if (readShape.empty() || readShape.back() != 2)
+      return false;
+    readShape.pop_back();
+  }
+  return (isPair || type == readType) && shape == readShape;
+}
+
 int64_t TensorBlock::numElements() const {
   int64_t count = 1;
   for (int64_t size : shape)

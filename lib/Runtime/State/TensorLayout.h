@@ -19,6 +19,12 @@ std::optional<ElementType> elementTypeOf(proto::ElementType type);
 /// "f32[2,384]", for messages.
 std::string describeType(ElementType type, const std::vector<int64_t> &shape);
 
+/// Returns true if a tensor of a file has the elements that a program reads: the type and the shape
+/// are the same, or the file has complex numbers for which the program reads pairs of reals, in one
+/// more dimension.
+bool holdsElements(ElementType type, const std::vector<int64_t> &shape, ElementType readType,
+                   std::vector<int64_t> readShape);
+
 /// A block of a global tensor, stored dense and row-major. It may extend beyond the tensor; the
 /// elements there are padding with arbitrary values.
 struct TensorBlock {

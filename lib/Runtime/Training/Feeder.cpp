@@ -25,7 +25,7 @@ absl::StatusOr<const HostTensor *> findTensor(const Batch &batch, const proto::I
     return absl::InvalidArgumentError(
         absl::StrCat("the data has no \"", input.name(), "\", which the program reads"));
   const TensorBlock expected = blockOf(input.global(), proto::Slice(), 0);
-  if (it->type != expected.type || it->shape != expected.globalShape)
+  if (!holdsElements(it->type, it->shape, expected.type, expected.globalShape))
     return absl::InvalidArgumentError(
         absl::StrCat("the data has \"", input.name(), "\" as ", describeType(it->type, it->shape),
                      ", the program reads ", describeType(expected.type, expected.globalShape)));

@@ -59,6 +59,18 @@ void expectRunsWithin(const TensorBlock &block) {
   }
 }
 
+TEST(TensorLayoutTest, ComplexNumbersArePairsOfReals) {
+  using Type = ElementType;
+  EXPECT_TRUE(holdsElements(Type::F32, {3, 2}, Type::F32, {3, 2}));
+  EXPECT_TRUE(holdsElements(Type::C64, {3}, Type::F32, {3, 2}));
+  EXPECT_TRUE(holdsElements(Type::C128, {}, Type::F64, {2}));
+  EXPECT_FALSE(holdsElements(Type::C64, {3}, Type::F64, {3, 2}));
+  EXPECT_FALSE(holdsElements(Type::C64, {3}, Type::F32, {3, 3}));
+  EXPECT_FALSE(holdsElements(Type::C64, {}, Type::F32, {}));
+  EXPECT_FALSE(holdsElements(Type::C64, {2, 3}, Type::F32, {3, 2}));
+  EXPECT_FALSE(holdsElements(Type::F32, {3}, Type::F32, {3, 1}));
+}
+
 TEST(TensorLayoutTest, PaddingIsNotCopied) {
   proto::Input input = makeInput(2, 2, 4, 3);
   TensorBlock last = blockOf(input.global(), input.slice(), 3);
