@@ -135,9 +135,9 @@ Value GatheredDims::makePositions(OpBuilder &builder, Operation *iota, Value ind
 }
 
 KernelOp GatheredDims::makePart(OpBuilder &builder, ValueRange inputs, Value index) const {
-  KernelOp whole = kernel;
-  Location loc = whole.getLoc();
-  Block &body = whole.getBody().front();
+  KernelOp original = kernel;
+  Location loc = original.getLoc();
+  Block &body = original.getBody().front();
   auto partOf = [&](Value value) -> Type {
     std::optional<GatheredDim> dim = get(value);
     return dim ? getPartType(typeOf(value), *dim, parts) : value.getType();
@@ -151,8 +151,8 @@ KernelOp GatheredDims::makePart(OpBuilder &builder, ValueRange inputs, Value ind
     allInputs.push_back(index);
   auto part = KernelOp::create(builder, loc,
                                llvm::map_to_vector(body.getTerminator()->getOperands(), partOf),
-                               whole.getKindAttr(), allInputs);
-  part->setDiscardableAttrs(whole->getDiscardableAttrDictionary());
+                               original.getKindAttr(), allInputs);
+  part->setDiscardableAttrs(original->getDiscardableAttrDictionary());
   OpBuilder::InsertionGuard guard(builder);
   Block *block = builder.createBlock(&part.getBody(), {}, ValueRange(allInputs).getTypes(),
                                      SmallVector<Location>(allInputs.size(), loc));
