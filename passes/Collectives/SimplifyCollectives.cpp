@@ -228,8 +228,8 @@ static Value emitSums(OpBuilder &builder, const Addends &addends, LocalSum sum) 
   return value;
 }
 
-/// Erases the ops from `last` back to `first`, which have no other users, and copies before them
-/// that nothing uses any more.
+/// Erases the ops from `last` back to `first`, which have no other users. Also erases the reshapes
+/// and transposes before them that have become unused.
 static void eraseChain(Operation *last, Operation *first) {
   while (last) {
     Operation *before = last->getOperand(0).getDefiningOp();
@@ -253,6 +253,8 @@ static bool addBeforeSending(LocalSum sum) {
   auto result = cast<RankedTensorType>(reduce.getResult(0).getType());
   Operation *last = sum.narrow ? sum.narrow.getOperation() : reduce.getOperation();
   auto final = cast<RankedTensorType>(last->getResult(0).getType());
+  if (addends.getNumElements() == 0)
+    return false;
 
   SmallVector<int64_t> shape(addends.getShape()), dims(reduce.getDimensions());
   SmallVector<int64_t> sent(result.getShape()), received(sent);

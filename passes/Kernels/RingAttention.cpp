@@ -21,7 +21,7 @@ namespace {
 /// An op on gathered values. It runs once for each part.
 struct Member {
   Operation *op;
-  llvm::SmallSetVector<Value, 2> sources; ///< gathers of which it reads parts
+  llvm::SmallSetVector<Value, 2> sources; ///< the gathers whose parts it reads
   int64_t turn = 0; ///< the number of turns of the ring before it that it needs
   std::optional<RingKernel> kernel;
 
@@ -158,7 +158,7 @@ bool TaskRings::reaches(Value source, llvm::function_ref<bool(Operation *)> isGo
   return false;
 }
 
-/// Drops gathers until the others have a ring.
+/// Drops gathers until the others have a ring and reach attention.
 void TaskRings::chooseSources() {
   for (auto gather : task.getOps<AllGatherOp>())
     if (isOverAxis(gather.getAxes()))
@@ -167,23 +167,22 @@ void TaskRings::chooseSources() {
     Operation *obstacle = findMembers();
     if (!obstacle)
       obstacle = findTurns();
-    if (!obstacle)
-      break;
-    bool ofAttention = isAttention(obstacle);
+    bool ofAttention = false;
+    const size_t before = sources.size();
     llvm::erase_if(sources, [&](Value source) {
+      const bool isRead = reaches(source, isAttention);
+      if (!obstacle)
+        return !isRead;
       if (!reaches(source, [&](Operation *op) { return op == obstacle; }))
         return false;
-      ofAttention |= reaches(source, isAttention);
+      ofAttention |= isRead || isAttention(obstacle);
       return true;
     });
     if (ofAttention)
       obstacle->emitRemark("needs the keys or values of all devices at once, so they are gathered");
-  }
-  const size_t before = sources.size();
-  llvm::erase_if(sources, [&](Value source) { return !reaches(source, isAttention); });
-  if (sources.size() != before && !sources.empty()) {
-    findMembers();
-    findTurns();
+    assert((!obstacle || sources.size() < before) && "an obstacle reads a part of some source");
+    if (sources.size() == before)
+      return;
   }
 }
 

@@ -136,8 +136,8 @@ absl::Status Simulator::Impl::checkSchedules(const std::vector<RankSchedule> &sc
   return absl::OkStatus();
 }
 
-/// The kernel joins small neighbouring mappings and would give them large pages together, of which
-/// a program with few data would touch little.
+/// Linux merges small adjacent mappings and would back them with large pages together. A program
+/// with little data would touch a small part of these pages.
 static LazyMemory::Pages pagesFor(int64_t bytes) {
   constexpr int64_t kLargePage = int64_t(2) << 20;
   return bytes < kLargePage ? LazyMemory::Pages::Small : LazyMemory::Pages::Large;

@@ -171,8 +171,8 @@ def St_AccumulateOp : St_Op<"accumulate", [Pure, SameOperandsAndResultType]> {
 def St_AxisIndexOp : St_Op<"axis_index", [Pure]> {
   let summary = "this device's coordinate along a mesh axis (i32 scalar); along micro: the micro-batch";
   let description = [{
-    With `plus`, a number below the axis' size, the coordinate of the device so many places further on
-    the ring of the axis: the sum modulo the size.
+    `plus` n, with n below the axis' size, gives the coordinate plus n, modulo the size. That is the
+    coordinate of the device n places ahead on the ring of the axis.
   }];
   let arguments = (ins StrAttr:$axis, FlatSymbolRefAttr:$mesh, DefaultValuedAttr<I64Attr, "0">:$shift);
   let results = (outs TensorOf<[I32]>:$result);

@@ -17,7 +17,7 @@ static constexpr StringRef kImplementation =
     "is a choice of the implementation that a plan makes by itself";
 static constexpr StringRef kCheckpoints = "is about checkpoints, which are no part of a step";
 static constexpr StringRef kLogging = "is about what is printed or recorded";
-static constexpr StringRef kTuning = "the planner searches by itself";
+static constexpr StringRef kTuning = "the planner runs its own search";
 static constexpr StringRef kLauncher = "is about how processes start and read their data";
 static constexpr StringRef kDefault = "allows what is allowed here";
 static constexpr StringRef kOff = "belongs to what is off";

@@ -29,8 +29,8 @@ public:
   /// were added; empty if there is none.
   std::map<std::string, double> values() const;
 
-  /// The answers found, by the ids of the questions. Includes only questions of which all windows
-  /// were added.
+  /// The answers found, by question id. Includes only the questions all of whose windows were
+  /// added.
   std::map<std::string, std::string> predictions() const;
 
 private:

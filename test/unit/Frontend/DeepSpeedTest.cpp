@@ -44,7 +44,7 @@ TEST(DeepSpeedTest, BertBase) {
   EXPECT_EQ(run.learningRate, 5e-5);
   EXPECT_TRUE(run.autotunes);
   ASSERT_TRUE(findStatus(run, "autotuning.metric"));
-  EXPECT_EQ(findStatus(run, "autotuning.metric")->reason, "the planner searches by itself");
+  EXPECT_EQ(findStatus(run, "autotuning.metric")->reason, "the planner runs its own search");
   EXPECT_EQ(findStatus(run, "zero_optimization.stage")->status, KeyStatus::Honoured);
   EXPECT_EQ(findStatus(run, "zero_optimization.stage")->line, 9u);
 }

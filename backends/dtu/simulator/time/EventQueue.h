@@ -110,7 +110,7 @@ private:
   /// Days with events between two examinations of the length of a day.
   static constexpr int64_t kDaysBetween = 1 << 13;
 
-  /// The list of `day` is that of all days equal to it modulo kDays, of which only one is near.
+  /// Days that are equal modulo kDays share a list. At most one of them is near.
   static size_t listOf(int64_t day) { return static_cast<size_t>(day) % kDays; }
   template <typename Visit> void eachList(Visit &&visit) const {
     for (size_t word = 0; word < used.size(); ++word)
@@ -165,7 +165,7 @@ private:
     const size_t list = word * 64 + static_cast<size_t>(__builtin_ctzll(lists));
     return current + 1 + static_cast<int64_t>((list - start) % kDays);
   }
-  /// Goes on to the next day that has events.
+  /// Advances to the next day that has events.
   void beginDay() {
     if (--daysLeft == 0)
       adjustDays();

@@ -161,7 +161,7 @@ private:
   std::vector<RankTiming> rankTimings;
   std::vector<TaskWork> counted; ///< of each rank, for tasks that ended
 
-  /// The last times of vector instructions, most of which run on full tiles again and again.
+  /// Memoised times of vector instructions. Most instructions run repeatedly on tiles of one size.
   struct VectorTime {
     const VectorInst *inst = nullptr;
     int64_t rows = 0, cols = 0;
