@@ -68,8 +68,8 @@ struct RunExperts {
 struct KeyStatus {
   enum Status { Honoured, NoEffect } status;
   std::string key;
-  /// Why the key has no effect on the plan, or how it was interpreted; empty if the value was taken
-  /// literally.
+  /// The reason why the key has no effect on the plan, or its interpretation; empty if the value
+  /// was taken literally.
   std::string reason;
   /// Its line in the file; 0 if none.
   unsigned line = 0;

@@ -82,7 +82,7 @@ private:
   /// Activations of a layer of one kind for one micro-batch: with the layout's recomputation, and
   /// without.
   struct LayerBytes {
-    KeptTensors own, whole;
+    KeptTensors own, recomputed;
     double boundary = 0; ///< that it passes to the next layer
     /// Weights of experts and their gradients on devices that do not own them.
     double gathered = 0, scattered = 0;

@@ -211,14 +211,14 @@ LogicalResult ReshardInserter::visitRegions(Operation &op) {
   for (Region &region : op.getRegions())
     getUsedValuesDefinedAbove(region, captured);
   for (Value value : captured) {
-    TensorSharding has = axes.read(value), whole(rankOf(value));
-    if (has == whole)
+    TensorSharding has = axes.read(value), replicated(rankOf(value));
+    if (has == replicated)
       continue;
-    if (!planReshard(has, whole, cast<RankedTensorType>(value.getType()), axes))
+    if (!planReshard(has, replicated, cast<RankedTensorType>(value.getType()), axes))
       return withNote(
           op.emitOpError("reads a value in its region that varies along the micro-batches"), value,
           "the value is defined here");
-    Value gathered = reshard(value, whole, &op);
+    Value gathered = reshard(value, replicated, &op);
     value.replaceUsesWithIf(gathered,
                             [&](OpOperand &use) { return op.isProperAncestor(use.getOwner()); });
   }

@@ -70,8 +70,8 @@ struct Opened {
 static Opened open(ArrayRef<int64_t> shape, const ReshardStep &step) {
   Opened opened;
   bool hasFrom = step.kind == ReshardStep::AllToAll;
-  for (auto [i, whole] : llvm::enumerate(shape)) {
-    int64_t dim = i, size = whole;
+  for (auto [i, extent] : llvm::enumerate(shape)) {
+    int64_t dim = i, size = extent;
     bool isDim = dim == step.dim, isFrom = hasFrom && dim == step.fromDim;
     if (isDim && isFrom) {
       bool isFromFirst = step.fromOuter <= step.outer;

@@ -120,7 +120,7 @@ public:
   void refuse() { isRefused = true; }
 
 private:
-  /// Where the instructions of a known stretch are in this program.
+  /// The positions of a known stretch's instructions in this program.
   using Starts = std::vector<uint32_t>;
 
   uint64_t hash() const;
