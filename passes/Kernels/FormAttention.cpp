@@ -267,7 +267,7 @@ KernelPlan::getAttentionMemory(unsigned loop, ArrayRef<unsigned> producers,
   hasUnfusedRows = true;
   if (mayStream(loop, producers, consumers))
     return kStreamed;
-  // Rows that are short compared to the products need no remark.
+  // No remark if rows are short compared to the products.
   if (!longRows && 4 * widths <= columns)
     longRows = {getProduct(nodes[consumers.front()]), columns, std::max<int64_t>(held, 0), needed};
   return std::nullopt;

@@ -19,7 +19,7 @@ using stablehlo::DotGeneralOp;
 namespace {
 class AttentionConstraints {
 public:
-  /// Without `inserts`, the function stays as it is.
+  /// Without `inserts`, the function is not changed.
   AttentionConstraints(func::FuncOp function, const MeshAxes &axes, const SequenceSharing &sharing,
                        bool inserts)
       : function(function), axes(axes), axis(sharing.axis), shards(sharing.shards),
@@ -209,8 +209,8 @@ Value AttentionConstraints::constrainTo(Value value, const TensorSharding &shard
   return known = constraint;
 }
 
-/// Moves an operand of a product where it is smallest. Products of the backward pass read it moved,
-/// too.
+/// Moves an operand of a product at the point where it is smallest. Products of the backward pass
+/// read the moved operand too.
 void AttentionConstraints::move(OpOperand &operand, const ShardingRule &rule,
                                 std::optional<int64_t> toHeads, bool isOfKeys) {
   ShardedValue source = sourceOf(operand, targetOf(operand, rule, toHeads));
@@ -239,7 +239,8 @@ void AttentionConstraints::move(OpOperand &operand, const ShardingRule &rule,
   }
 }
 
-/// The axis splits positions again. Before, it stays on the heads up to the smallest tensor.
+/// Splits positions over the axis again. The axis first stays on the heads, up to the smallest
+/// tensor.
 void AttentionConstraints::moveBack(Value value, const TensorSharding &sharding, bool isOverHeads) {
   ShardedValue sink = findSink(value, sharding, axis);
   Value moved = constrainTo(sink.value, sink.sharding, *sink.sharding.dimOf(axis));
@@ -293,7 +294,7 @@ bool AttentionConstraints::sendsHeads(OpOperand &queries, OpOperand &keys, const
   return ofHeads < ofKeys;
 }
 
-/// Decides for scores, and so for all products of this attention.
+/// Decides for the scores, and thereby for all products of this attention.
 void AttentionConstraints::decide(DotGeneralOp dot, const ShardingRule &rule, OpOperand &keys) {
   OpOperand &queries = dot->getOpOperand(1 - keys.getOperandNumber());
   std::optional<int64_t> heads =
