@@ -296,7 +296,7 @@ static Value emitSums(OpBuilder &builder, KernelOp kernel, RowSum &sum, const Fo
 }
 
 /// Returns the values that a task reads or that its kernels compute before the given one. With
-/// recomputation, the task has the results of the forward pass from kernels of its own.
+/// recomputation, kernels of this task compute the results of the forward pass again.
 static SmallVector<Value> getCandidates(KernelOp before) {
   SmallVector<Value> candidates;
   for (Operation &op : *before->getBlock()) {

@@ -9,7 +9,7 @@
 
 namespace mlir::st {
 
-/// On an attention kernel: `derive-row-sums` leaves its body as it is.
+/// On an attention kernel: `derive-row-sums` does not change its body.
 constexpr llvm::StringLiteral kKeepsRowSumsAttr = "st.keeps_row_sums";
 
 #define GEN_PASS_DECL

@@ -1,5 +1,5 @@
 // The rank table of a program: the values that differ between the ranks of a group, so that all
-// ranks share one code.
+// ranks share one program.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"

@@ -1,4 +1,4 @@
-// The definitions of values, across kernels, tasks and the values that tasks stash for each other.
+// Finds the definitions of values across kernels, tasks and stashes.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"

@@ -21,7 +21,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 
 import peer_jax as peer
 
-# How the first dimensions of weights and biases are split over the shards of a stage.
+# The split of the first dimensions of weights and biases over the shards of a stage.
 COLUMNS = {"w": P(None, "t"), "b": P("t")}
 ROWS = {"w": P("t", None), "b": P()}
 LAYER = {"qkv": {"w": P(None, None, "t"), "b": P(None, "t")}, "out": ROWS, "up": COLUMNS, "down": ROWS,

@@ -6,7 +6,7 @@
 
 namespace mlir::sdy {
 
-/// `{"a", "b":(1)2, ?}`; the question mark only where `open` is given.
+/// Parses `{"a", "b":(1)2, ?}`. The question mark is allowed only if `open` is given.
 ParseResult parseAxes(AsmParser &parser, SmallVectorImpl<StringAttr> &axes, bool *open);
 
 /// Prints an axis, or a part of one, as parseAxes reads it.

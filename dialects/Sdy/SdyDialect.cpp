@@ -34,8 +34,7 @@ void SdyDialect::registerSdyAttributes() {
 }
 
 Attribute SdyDialect::parseAttribute(DialectAsmParser &parser, Type type) const {
-  // A rule's syntax does not matter: its text is between the brackets that MLIR has
-  // matched.
+  // The rule is stored as text, which ends at the bracket that MLIR has matched.
   StringRef text = parser.getFullSymbolSpec();
   if (text.consume_front("op_sharding_rule<") && text.consume_back(">"))
     return OpShardingRuleAttr::get(getContext(), text);

@@ -1,4 +1,4 @@
-// Ops of StableHLO that St refuses.
+// StableHLO ops that St does not support.
 #ifndef ST_DIALECTS_STABLEHLO_REFUSEDOPS_H
 #define ST_DIALECTS_STABLEHLO_REFUSEDOPS_H
 

@@ -51,7 +51,7 @@ enum class TypeCode : uint64_t {
   RankedTensor,
   RankedTensorWithEncoding,
   Tuple,
-  // Behind those that LLVM 22 writes; jaxlib's newer MLIR writes these.
+  // LLVM 22 does not write the following codes; jaxlib's newer MLIR does.
   Float8E5M2 = 22,
   Float8E4M3,
   Float8E4M3FN,

@@ -28,7 +28,7 @@ private:
   bool hasFault = false;
 };
 
-/// Reads numbers and bytes in order. After a fault every read returns zero or nothing, so that a
+/// Reads numbers and bytes in order. After a fault every read returns zero or an empty value, so a
 /// caller can check `failed` once after several reads.
 class ByteReader {
 public:
@@ -53,8 +53,8 @@ public:
   int64_t signedNumber();
   /// A number whose low bit is a flag.
   std::pair<uint64_t, bool> numberAndFlag();
-  /// The number of entries that follow. Each has at least one byte: more than the remaining bytes
-  /// is a fault.
+  /// The number of entries that follow. Each has at least one byte, so a number above that of the
+  /// remaining bytes is a fault.
   uint64_t count();
   /// The number of a section and its bytes.
   std::pair<unsigned, ArrayRef<uint8_t>> section();

@@ -28,7 +28,7 @@ struct Container {
   StringRef producer;
   const uint8_t *file = nullptr;
   SmallVector<StringRef> strings;
-  /// With their dialects, "vhlo.add_v1".
+  /// Names with their dialects, such as "vhlo.add_v1".
   SmallVector<std::string> opNames;
   SmallVector<EncodedEntry> attributes, types;
   SmallVector<ArrayRef<uint8_t>> properties;

@@ -108,7 +108,7 @@ Attribute readSdyAttribute(EntryReader &reader);
 /// The type of a token. Side effects have the order of the program's ops, so a token carries
 /// nothing. It becomes a tensor without elements, which JAX passes for the tokens of a function.
 RankedTensorType getTokenType(MLIRContext *context);
-/// Reads a type of StableHLO itself. Regions of sdy keep the only one, the token.
+/// Reads a type of the StableHLO dialect. Only regions of sdy contain one: the token.
 Type readStablehloType(EntryReader &reader);
 
 /// Create a type after checking its parts. Null, with a fault, if a part is not valid.

@@ -235,7 +235,7 @@ Operation *ModuleReader::create(const OpRow &row, OperationState &state, Block &
   return op;
 }
 
-/// Gives the reason if St refuses this op of StableHLO in all versions.
+/// Reports the reason if St does not support any version of this StableHLO op.
 void ModuleReader::refuse(StringRef name) {
   StringRef op = name;
   StringRef reason =

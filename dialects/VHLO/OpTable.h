@@ -16,7 +16,7 @@ namespace mlir::vhlo {
 
 /// A row of the table.
 struct OpRow {
-  /// With its dialect, "vhlo.add_v1".
+  /// The op's name with its dialect, such as "vhlo.add_v1".
   StringLiteral name;
   /// St's op. Empty if the reader has a special case for it.
   StringLiteral target;

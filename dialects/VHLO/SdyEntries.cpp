@@ -93,7 +93,7 @@ static Attribute readDimension(EntryReader &reader) {
   Builder b(reader.getContext());
   SmallVector<StringAttr> axes = readNames(reader);
   bool isClosed = reader.byte() != 0;
-  // An optional number: its flag tells whether it is present.
+  // An optional number. The flag is true if it is present.
   auto [priority, hasPriority] = reader.numberAndFlag();
   if (reader.failed())
     return Attribute();

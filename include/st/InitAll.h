@@ -14,11 +14,11 @@ class DialectRegistry;
 
 namespace mlir::st {
 
-/// Registers upstream's dialects and extensions, and St's own with the external
-/// models of its interfaces.
+/// Registers the dialects and extensions of MLIR and of St, and the external models of St's
+/// interfaces.
 void registerAllDialects(DialectRegistry &registry);
 
-/// Registers upstream's passes and St's own. Call once in a process.
+/// Registers the passes of MLIR and of St. Call once in a process.
 void registerAllPasses();
 
 } // namespace mlir::st

@@ -1,4 +1,4 @@
-// The only interface for costs, which every time-based choice uses.
+// The interface for costs. Every choice that depends on time uses it.
 #ifndef ST_COSTS_COSTS_H
 #define ST_COSTS_COSTS_H
 
@@ -50,7 +50,7 @@ public:
   virtual double sizeFactor(const proto::OpWork &work) const { return 1; }
   /// The peak rate of products in this type, FLOP/s: an upper bound for any program.
   virtual double peakFlops(proto::ElementType type) const = 0;
-  /// The highest rate of a product under these costs, FLOP/s.
+  /// The highest rate that any product reaches under these costs, FLOP/s.
   virtual double fastestProduct(proto::ElementType type) const = 0;
 };
 

@@ -19,7 +19,7 @@ struct DevicePeaks {
   /// Link to the next device of a ring, per axis of the mesh. 0 without a link: the axis has one
   /// position, or its ranks share a device.
   std::vector<double> linkBytes;
-  double launchUs = 0;  ///< the start of a kernel or a collective
+  double launchUs = 0;  ///< the time to start a kernel or a collective
   double messageUs = 0; ///< the latency of each message of a collective
 
   /// Round figures for an unknown target, in the proportions of a typical device. A byte takes a

@@ -9,9 +9,9 @@
 
 namespace st {
 
-/// Applies `text`, the text form of a profile, to `base`. A field named in the text replaces the
+/// Applies `text`, the text form of a profile, to `base`. A field that the text sets replaces the
 /// base's value, even with 0 or false. Regions replace those of the same name, other lists replace
-/// the full list, and messages are extended field by field. The base's name is never inherited.
+/// the complete list, and messages are merged field by field. The base's name is never inherited.
 /// `text` must parse.
 proto::ImplementationProfile extendProfile(const proto::ImplementationProfile &base,
                                            absl::string_view text);

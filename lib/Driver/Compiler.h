@@ -24,7 +24,7 @@ struct CompileRequest {
   std::string output = "-";
   std::string parallel;                  ///< parallel-config file; empty: one device
   std::string dumpPhasesTo;              ///< folder that gets the IR after each phase; empty: none
-  std::string explain;                   ///< file for what reshards move and why; empty: none
+  std::string explain;                   ///< file for an explanation of the reshards; empty: none
   std::string rolesOut;                  ///< file that gets the roles of @main; empty: none
   std::string runner;                    ///< the prebuilt runner that a binary starts with
   std::optional<CompilePhase> stopAfter; ///< print the IR instead of writing a binary

@@ -19,8 +19,8 @@ public:
   CompilerFiles(const CompilerFiles &) = delete;
   CompilerFiles &operator=(const CompilerFiles &) = delete;
 
-  /// Opens the files that the request names, so that an unwritable one is an error before minutes
-  /// of work.
+  /// Opens the files that the request names, so that an unwritable file is an error before the
+  /// compilation starts.
   absl::Status open();
 
   /// The explanation of reshards, the page about the step and the roles of @main; null if not
@@ -32,8 +32,8 @@ public:
   /// Writes the module that the compilation ends with.
   absl::Status writeModule(const std::string &text);
   bool hasDumps() const { return !request.dumpPhasesTo.empty(); }
-  /// Writes the module after a phase into the folder of dumps. The file is complete at once and
-  /// stays if a later phase fails: it shows what that phase received.
+  /// Writes the module after a phase into the folder of dumps. The file is complete immediately and
+  /// stays if a later phase fails, because it shows the input of that phase.
   absl::Status dump(CompilePhase phase, const std::string &text);
 
   /// Completes the files other than dumps.

@@ -39,7 +39,7 @@ private:
 
   std::string tool, input;
   std::string error; ///< the line of the first error
-  /// By the text of a remark: how many more there were.
+  /// The number of omitted repetitions of a remark, by its text.
   std::map<std::string, int64_t> repeated;
   int numErrors = 0;
   ScopedDiagnosticHandler handler;

@@ -4,9 +4,10 @@
 
 namespace mlir::st {
 
-/// setUpEarlyEnd for tools that link LLVM. Out of memory, failures to start a thread, fatal errors
-/// of LLVM and stack overflows print "<tool>: error: <reason>", remove temporary files and exit
-/// with 1. Call after InitLLVM, whose handlers it replaces.
+/// Does what setUpEarlyEnd does, for tools that link LLVM: if memory is exhausted, a thread cannot
+/// start, LLVM reports a fatal error or the stack overflows, the process prints "<tool>: error:
+/// <reason>", removes temporary files and exits with 1. Call after InitLLVM, whose handlers it
+/// replaces.
 void installErrorHandlers(const char *tool);
 
 } // namespace mlir::st

@@ -21,9 +21,9 @@ LogicalResult importProgram(ModuleOp module, StringRef roles, int64_t unroll, bo
 /// Marks the layers of a program with roles, unless it has marks.
 LogicalResult markLayers(ModuleOp module);
 
-/// Simplifies a function that is not a training step: each call passes every argument and receives
-/// every result, by names argN and resultN. Ignores donations and other roles. Unrolls loops of at
-/// most `unroll` trips.
+/// Simplifies a function that is not a training step. Each call passes all arguments and receives
+/// all results, which are named argN and resultN. Ignores donations and other roles. Unrolls loops
+/// of at most `unroll` trips.
 LogicalResult importFunction(ModuleOp module, int64_t unroll);
 
 } // namespace mlir::st

@@ -35,7 +35,7 @@ std::optional<CompilePhase> getCompilePhase(StringRef name);
 /// "import, differentiate, ...", for messages.
 std::string listPhases();
 
-/// The facts that hold for a module after a phase, independent of its computation.
+/// The facts that hold for every module after a phase.
 const FactContract &getPhaseContract(CompilePhase phase);
 
 /// The pass pipeline that leads to a phase from the previous one; empty for import, precision,

@@ -18,8 +18,8 @@ absl::StatusOr<std::unique_ptr<llvm::MemoryBuffer>> readInput(StringRef path);
 /// Writes a file atomically, "-" for standard output. The error begins with the path.
 absl::Status writeOutput(StringRef path, StringRef content);
 
-/// Fails with a diagnostic if MLIR's parser must not see the text: it nests too deeply, contains a
-/// zero byte, or is bytecode.
+/// Fails with a diagnostic for texts that MLIR's parser does not handle safely: nested too deeply,
+/// with a zero byte, or bytecode.
 LogicalResult checkProgramText(const llvm::MemoryBuffer &text, MLIRContext *context);
 
 /// Parses a program's text if checkProgramText accepts it.

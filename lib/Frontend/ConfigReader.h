@@ -10,7 +10,7 @@
 
 namespace mlir::st {
 
-/// The type of a key that no other code reads.
+/// The type of a configuration key, for checks of keys that no reader uses.
 enum class KeyType {
   Read, // checked by its reader
   Flag,
@@ -29,8 +29,8 @@ struct KnownKey {
 };
 
 /// Reads the fields of one JSON object. If a getter finds an unexpected value, it reports the error
-/// at the key's position in the text, and returns its fallback or another value of the same kind.
-/// Only the first error is reported.
+/// at the key's position in the text and returns the fallback or another valid value. Only the
+/// first error is reported.
 class ConfigReader {
 public:
   /// Parses `text`, which must be one JSON object and outlive the reader.

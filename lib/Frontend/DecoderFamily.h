@@ -26,8 +26,9 @@ enum class Projections {
 /// One family of decoders: the parts of its blocks, and the names of its parameters as in its
 /// checkpoints. Sizes and options of a single model are in ModelConfig.
 ///
-/// Each block computes x + attention(norm(x)) and adds mlp(norm) of that sum, or (parallel) of x. A
-/// model may normalise sums instead: norm(x + attention(x)), and norm(y + mlp(y)) of that.
+/// Each block computes y = x + attention(norm(x)) and returns y + mlp(norm(y)), or with parallel
+/// branches y + mlp(norm(x)). A model may normalise sums instead: y = norm(x + attention(x)), and
+/// the result is norm(y + mlp(y)).
 struct DecoderFamily {
   ModelType type;
 

@@ -15,9 +15,9 @@ struct ExpertNames {
   bool joinsGate = false;
 };
 
-/// The sums of the routers' losses over tokens and layers. Those of the balance loss are for each
-/// expert, [experts], or for each sequence and expert, [B, experts]. Null before the first layer,
-/// and without the loss.
+/// Sums over tokens and layers for the routers' losses. The sums of the balance loss have the shape
+/// [experts], or [B, experts] if each sequence is balanced separately. Null before the first layer,
+/// and for losses that the model does not have.
 struct RouterSums {
   Value chosen;        ///< tokens that chose the expert
   Value probabilities; ///< the router's probabilities
@@ -33,7 +33,8 @@ struct RouterSums {
 /// can be split. Adds to `sums`.
 ///
 /// With a capacity, an expert takes the first tokens of a sequence that choose it, up to
-/// ceil(capacityFactor * perToken * S / experts) of them. Later ones get nothing from this expert.
+/// ceil(capacityFactor * perToken * S / experts) of them. For later tokens, this expert's output is
+/// zero.
 ///
 /// Without a capacity no token is dropped: see ExpertBlocks in Experts.cpp.
 Value buildExperts(ModelBuilder &model, Value x, const ExpertNames &names, RouterSums &sums);

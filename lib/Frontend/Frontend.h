@@ -54,8 +54,8 @@ enum class Purpose {
   Train,
   /// No dropout. All results are of role "metric": the loss, and
   ///   mlm   lm_loss, next_sentence_loss; masked_lm_correct, masked_lm_count,
-  ///         next_sentence_correct, next_sentence_count, how many labels there are and of
-  ///         how many the largest logit is
+  ///         next_sentence_correct, next_sentence_count, the number of labels and of
+  ///         those with the largest logit
   ///   span  start_logits, end_logits [B, S]
   ///   clm, seq2seq   token_correct, token_count
   ///   classify, classify-tokens  label_correct, label_count, where labels are numbers of classes
@@ -64,9 +64,8 @@ enum class Purpose {
 
 /// Builds the forward loss of `config` for `task` on batches of `batch` sequences of `sequence`
 /// tokens (default 128; an image has one more than its number of patches). For seq2seq these are
-/// sources; targets have `targetSequence` tokens (default: as many as sources). Null after a
-/// diagnostic if the model does not support the task or the sizes do not fit. Loads the dialects it
-/// needs.
+/// sources; targets have `targetSequence` tokens (default: `sequence`). Null after a diagnostic if
+/// the model does not support the task or the sizes do not fit. Loads the dialects it needs.
 OwningOpRef<ModuleOp> buildModel(MLIRContext *context, const ModelConfig &config, Task task,
                                  int64_t batch, std::optional<int64_t> sequence,
                                  Purpose purpose = Purpose::Train,

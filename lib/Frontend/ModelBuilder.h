@@ -25,7 +25,8 @@ enum class WeightLayout { OutIn, InOut };
 struct DecoderFamily;
 struct EncoderFamily;
 
-/// Added to scores [B, heads, S, T]: a value, if not null, whose dimensions are `dims` of them.
+/// A bias of scores [B, heads, S, T]: a value, or null, whose dimensions correspond to `dims` of
+/// the scores.
 struct ScoreBias {
   Value value;
   SmallVector<int64_t> dims;
@@ -53,7 +54,7 @@ public:
   /// Emits at the end of @main, with the current block and scope.
   Emitter emit;
 
-  /// While it lives, ops are named `<enclosing scopes>/<name>`.
+  /// During its lifetime, ops are named `<enclosing scopes>/<name>`.
   class Scope {
   public:
     Scope(ModelBuilder &model, const Twine &name);
@@ -71,7 +72,7 @@ public:
   Value weight(const Twine &name, ArrayRef<int64_t> shape) {
     return parameter(name, shape, {Init::Normal, config.initializerRange});
   }
-  /// An untrained parameter that checkpoints contain.
+  /// A parameter that is not trained, but is saved in checkpoints.
   Value frozenParameter(const Twine &name, ArrayRef<int64_t> shape, Init init);
   /// A weight that tensor shards replicate.
   Value unshardedWeight(const Twine &name, ArrayRef<int64_t> shape);
@@ -96,7 +97,7 @@ public:
   void finish(Value result, StringRef name = "loss", StringRef role = "loss");
 
   // Layers. Shapes: x is [..., H]. Each names its ops `<enclosing scopes>/<layer>`, such as
-  // ".../softmax"; a product with a weight has the name of the scope around.
+  // ".../softmax". A product with a weight has the name of the enclosing scope.
 
   /// x W^T + b (x W + b for InOut) with the parameters `<name>.weight` and
   /// `<name>.bias`.
@@ -143,8 +144,9 @@ public:
                   std::optional<double> scale = std::nullopt, int64_t layer = 0);
   /// Standard deviation of the initial values of a layer that writes to the residual stream.
   double residualDeviation() const;
-  /// [S, S]: 0 where a position attends to another; the lowest number for later positions and for
-  /// positions before its `window`, which includes itself. S is `length`, if given.
+  /// A mask [S, S]: 0 where a position attends to another one. The lowest number for later
+  /// positions, and for positions before its `window`, which includes the position itself. S is
+  /// `length`, if given.
   Value causalBias(std::optional<int64_t> window = std::nullopt,
                    std::optional<int64_t> length = std::nullopt);
   /// 0 where `visible` is true, and the lowest number elsewhere.

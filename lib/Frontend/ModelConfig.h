@@ -85,9 +85,9 @@ struct RotaryPositions {
   double lowFrequencyFactor = 0.0;
   double highFrequencyFactor = 0.0;
   int64_t originalPositions = 0;
-  /// For Yarn: a frequency with more than the first number of periods in `originalPositions` stays,
-  /// and one with fewer than the second is interpolated; whether the bounds between are rounded to
-  /// integers; and the factor of rotated queries and keys.
+  /// For Yarn. A frequency with more than `betaFast` periods in `originalPositions` is unchanged,
+  /// and one with fewer than `betaSlow` is interpolated. The bounds between them may be rounded to
+  /// integers. Rotated queries and keys are multiplied by a factor.
   double betaFast = 32.0;
   double betaSlow = 1.0;
   bool truncates = true;
@@ -125,7 +125,7 @@ struct DecoderConfig {
   int64_t layerCount = 0;
   int64_t headCount = 0;
   int64_t intermediateSize = 0;
-  /// The decoder's first input, before the labels.
+  /// The token that precedes the labels in the decoder's input.
   int64_t startToken = 0;
   /// The decoder's input after a label that is ignored.
   int64_t paddingToken = 0;
@@ -169,7 +169,7 @@ struct ModelConfig {
   int64_t intermediateSize = 0;
   int64_t vocabSize = 0;
   /// Rows of the word embeddings and the output: vocabSize, padded to the model's multiple. No
-  /// token has a padding row, but softmax includes it.
+  /// token uses a padding row, but softmax includes it.
   int64_t vocabRows = 0;
   int64_t positionCount = 0;
   /// Rows of the table of positions before the row of the first position.
@@ -213,8 +213,8 @@ struct ModelConfig {
   bool usesRmsNorm = false;
   bool storesNormsLessOne = false;
   bool normalizesHeads = false;
-  /// For decoders: true if each block normalises the sums with its branches instead of the
-  /// branches' inputs; and whether the output of the last block is normalised.
+  /// For decoders: true if each block normalises the residual sums instead of the inputs of its
+  /// branches; true if the output of the last block is normalised.
   bool normalizesSums = false;
   bool hasFinalNorm = true;
   /// For decoders: the size of the token embeddings and of the head's input, if projections change
@@ -224,8 +224,8 @@ struct ModelConfig {
   /// True if the initial values of layers that write to the residual stream are divided by the root
   /// of the number of these layers.
   bool scalesResidualInit = false;
-  /// For encoders: the activation of its head for masked tokens, and whether there are token types
-  /// and a head for the next-sentence loss.
+  /// For encoders: the activation of the head for masked tokens; true if there are token types;
+  /// true if there is a head for the next-sentence loss.
   Activation headActivation = Activation::Gelu;
   bool hasBinaryHead = true;
   RotaryPositions rotary;

@@ -15,7 +15,7 @@ constexpr int64_t kMaxChoices = 64;
 /// A layer has a number for each token and expert.
 constexpr int64_t kMaxExperts = 1 << 16;
 
-/// The function of that name in transformers.
+/// Returns the activation function with that name in transformers.
 std::optional<Activation> symbolizeActivation(StringRef name);
 Activation readActivation(ConfigReader &reader, StringRef key, StringRef fallback);
 
@@ -28,7 +28,8 @@ std::optional<int64_t> readPaddingToken(ConfigReader &reader, int64_t vocabSize,
                                         std::optional<int64_t> fallback);
 
 /// Reads the padded number of vocabulary rows. Megatron-LM multiplies the divisor by the number of
-/// tensor shards. Here the key has the product, since no layout changes the model.
+/// tensor shards. Here the key already contains the product, because the model does not depend on
+/// the layout.
 void readVocabRows(ConfigReader &reader, ModelConfig &config);
 
 // The decoders, each with the defaults of its class in transformers or Megatron-LM.

@@ -68,14 +68,14 @@ struct RunExperts {
 struct KeyStatus {
   enum Status { Honoured, NoEffect } status;
   std::string key;
-  /// Why the key has no effect on the plan, or how it was interpreted; empty if the value was taken
-  /// literally.
+  /// The reason why the key has no effect on the plan, or its interpretation; empty if the value
+  /// was taken literally.
   std::string reason;
   /// Its line in the file; 0 if none.
   unsigned line = 0;
 };
 
-/// The reason of a key whose value is "auto" or null.
+/// The reason for a key whose value is "auto" or null.
 constexpr char kLeftToTheRun[] = "left to the arguments of the run";
 
 /// Measurements in the log of a run. Times in milliseconds, memory in MiB per device.
@@ -122,7 +122,7 @@ struct TrainingRun {
   /// The GELU with a hyperbolic tangent, whether fused or not.
   bool openaiGelu = false;
   bool rmsNorm = false;
-  /// Weights of norms are stored less one.
+  /// Weights of norms are stored minus one.
   bool normsLessOne = false;
   bool linearBias = true;
   /// Queries, keys and values have a bias; `linearBias` includes it.
@@ -133,7 +133,7 @@ struct TrainingRun {
   RunPositions positions = RunPositions::Learned;
   double rotaryBase = 10000.0;
   double rotaryPart = 1.0;
-  /// Positions are divided by it; zero if not.
+  /// The factor by which positions are divided; zero: none.
   double rotaryInterpolation = 0.0;
   /// The factor of Llama 3.1's longer waves; zero if they have the same length as other sequences.
   double rotaryScaling = 0.0;

@@ -26,7 +26,7 @@ inline ArrayRef<int64_t> toArray(const google::protobuf::RepeatedField<int64_t> 
 /// GSPMD's string for a sharding, `{devices=[2,1]<=[2]}`; empty if a field is unknown.
 std::string textOfSharding(const ::st::hlo::OpSharding &sharding);
 
-/// The front end's attributes that HLO lacks, as import-shardings reads them.
+/// Attributes of JAX that HLO cannot represent, in the form that import-shardings reads.
 inline constexpr StringLiteral kFrontendAttributes = "mhlo.frontend_attributes";
 
 class HloToStableHlo {

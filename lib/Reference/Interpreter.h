@@ -1,8 +1,8 @@
 // The reference interpreter: runs a program slowly and in the simplest way.
 //
-// Tests compare all other ways to run a program with it. The caller sees global tensors in every
-// phase of the program: a function on one device, a partitioned function, or programs of device
-// groups.
+// Tests compare all other ways to run a program with it. The caller passes and receives global
+// tensors in every phase of the program: a function on one device, a partitioned function, or
+// programs of device groups.
 #ifndef ST_REFERENCE_INTERPRETER_H
 #define ST_REFERENCE_INTERPRETER_H
 
@@ -24,7 +24,7 @@ using NamedTensors = std::map<std::string, Tensor>;
 ///
 /// A partitioned function runs on devices x micro-batches virtual ranks. A function with
 /// collectives of stablehlo runs on `mhlo.num_replicas` x `mhlo.num_partitions` ranks: all get the
-/// same inputs and must give the same results.
+/// same inputs and must return the same results.
 FailureOr<NamedTensors> interpret(ModuleOp module, StringRef function, const NamedTensors &inputs);
 
 } // namespace mlir::st::ref

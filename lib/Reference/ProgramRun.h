@@ -11,7 +11,7 @@
 
 namespace mlir::st::ref {
 
-/// Adds a result; one of the same name must be the same value.
+/// Adds a result. Fails if a result of the same name has another value.
 LogicalResult addResult(NamedTensors &results, const std::string &name, Tensor tensor,
                         Operation *op);
 

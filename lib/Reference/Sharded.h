@@ -11,9 +11,9 @@ Tensor reduceAcross(ReduceKind kind, ArrayRef<Tensor> tensors);
 
 /// The shard of a global tensor on each rank; ranks with the same shard share it. An axis that the
 /// grid lacks splits nothing. Without a sharding every rank has the full tensor. `room` is the size
-/// of a rank's shard. Without it shards are equal, and a dimension that does not divide is an
-/// error. The rest of the room at the ends of dimensions is poisoned with NaN or large numbers; in
-/// state it is zero, because steps may rely on that.
+/// of a rank's shard. Without it, shards are equal and every dimension must divide. Padding at the
+/// ends of dimensions is poisoned with NaN or large numbers. Padding of state is zero, because
+/// steps may rely on that.
 LogicalResult shard(const Tensor &global, ShardingAttr sharding, const RankGrid &grid,
                     Operation *op, RankValues &pieces, Type room = {}, bool isState = false);
 

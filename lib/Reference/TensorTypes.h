@@ -10,12 +10,12 @@
 
 namespace mlir::st::ref {
 
-/// The element type that stores values of an MLIR scalar type; none for unsupported types (8-bit
-/// floats, ...).
+/// The element type that stores values of an MLIR scalar type; std::nullopt for unsupported types
+/// (8-bit floats, ...).
 std::optional<ElementType> getElementType(Type type);
 
-/// The element type of a ranked tensor type with a static shape that fits in memory; none
-/// otherwise.
+/// The element type of a ranked tensor type with a static shape that fits in memory; std::nullopt
+/// for other types.
 std::optional<ElementType> getTensorElementType(Type type);
 
 /// Returns true if `tensor` is a value of this MLIR type.

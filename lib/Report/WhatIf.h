@@ -1,4 +1,5 @@
-// Times the step on machines that are faster in one respect, to show the cost of each resource.
+// Times the step on hypothetical devices of which one part is faster, to show the cost of each
+// part.
 #ifndef ST_REPORT_WHATIF_H
 #define ST_REPORT_WHATIF_H
 
@@ -15,8 +16,8 @@ namespace st {
 
 using MakeClient = std::function<std::unique_ptr<Client>(const ClientOptions &)>;
 
-/// Times the step once for each part of the device that the step keeps busy, the busiest first.
-/// Stops when it has simulated the instructions of a few minutes. Writes the step times into the
+/// Times the step once for each part of the device that the step uses, the busiest first. Stops
+/// when it has simulated as many instructions as take a few minutes. Writes the step times into the
 /// figures.
 absl::Status askWhatIf(const proto::Executable &program, const MakeClient &makeClient,
                        StepFigures &figures);

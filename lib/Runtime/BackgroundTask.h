@@ -17,14 +17,14 @@ class BackgroundTask {
 public:
   /// Starts the thread. If the host cannot start a thread, `work` runs before this returns.
   explicit BackgroundTask(std::function<absl::Status()> work);
-  /// Waits for its end.
+  /// Waits until the work ends.
   ~BackgroundTask();
   BackgroundTask(const BackgroundTask &) = delete;
   BackgroundTask &operator=(const BackgroundTask &) = delete;
 
   bool isDone() const { return done.HasBeenNotified(); }
   void wait() const { done.WaitForNotification(); }
-  /// Waits for its end, at most for the given time. Returns true if it has ended.
+  /// Waits until the work ends, at most for the given time. Returns true if it has ended.
   bool waitFor(absl::Duration time) const { return done.WaitForNotificationWithTimeout(time); }
   /// The result; the work must have ended.
   const absl::Status &status() const { return result; }

@@ -1,4 +1,4 @@
-// Checks whether this machine can hold a program's simulated devices.
+// Checks that this machine has enough memory for a program's simulated devices.
 #ifndef ST_RUNTIME_HOSTMEMORY_H
 #define ST_RUNTIME_HOSTMEMORY_H
 

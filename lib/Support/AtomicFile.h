@@ -16,8 +16,8 @@ namespace st {
 /// Writes a temporary file in the target's folder and renames it over the target on commit(). A
 /// reader therefore sees the old content or the complete new one, and a failed run leaves no file.
 /// A target that exists and is not a regular file (a pipe, /dev/null, /dev/stdout) is written in
-/// place; a pipe without a reader is an error, not a wait. Errors name the target and the operating
-/// system's reason.
+/// place. A pipe without a reader is an error: the call does not wait for one. Errors name the
+/// target and the operating system's reason.
 class AtomicFile {
 public:
   /// `mode` is the permission of the new file before the umask.
@@ -44,7 +44,7 @@ public:
   /// file system has no direct writes.
   bool setDirect(bool isWanted);
 
-  /// Asks the system to write the content so far to disk, so that flush waits less.
+  /// Starts writing the content so far to disk, so that flush() waits for less.
   void startFlush();
 
   /// Forces the content to disk, so that commit returns quickly.

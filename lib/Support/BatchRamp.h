@@ -36,7 +36,7 @@ struct BatchRamp {
   /// after it, an incomplete last batch is omitted.
   int64_t countSteps(int64_t trainSamples) const;
 
-  /// The name of the program for a size among the others of an executable.
+  /// The name of the executable's program for a batch size.
   static std::string nameOf(int64_t size);
 };
 

@@ -10,9 +10,9 @@
 
 namespace st {
 
-/// The CRC-32 of the bytes that gave `previous`, followed by `bytes`.
+/// Continues a CRC-32: `previous` is the checksum of the bytes before `bytes`.
 inline uint32_t crc32(absl::Span<const uint8_t> bytes, uint32_t previous = 0) {
-  // The library answers a null pointer with the initial value, as zlib does.
+  // For a null pointer the library returns the initial value, as zlib does.
   return bytes.empty() ? previous : libdeflate_crc32(previous, bytes.data(), bytes.size());
 }
 

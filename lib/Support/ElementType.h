@@ -28,7 +28,7 @@ enum class ElementType : uint8_t {
   C128, // of two F64.
 };
 
-/// The size of one element in bytes; a BOOL takes a whole byte (0 or 1).
+/// The size of one element in bytes; a BOOL takes one byte (0 or 1).
 size_t byteWidth(ElementType type);
 
 /// The name that safetensors uses, such as "BF16".

@@ -42,7 +42,7 @@ private:
   size_t size;
 };
 
-/// Asks the system to read a part of a mapped file from disk. Returns at once; a hint only.
+/// A hint to the system to read a part of a mapped file from disk. Does not wait.
 void prefetchMapped(absl::Span<const uint8_t> part);
 
 } // namespace st

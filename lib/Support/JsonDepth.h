@@ -6,7 +6,7 @@
 
 namespace st {
 
-/// More than any user's file nests; a recursive parser's stack allows far more.
+/// Above the depth of any user's file, and far below the limit of a recursive parser's stack.
 constexpr int kMaxJsonDepth = 100;
 
 /// Returns true if arrays and objects of `text` nest deeper than kMaxJsonDepth. Ignores braces

@@ -7,8 +7,8 @@
 
 namespace st {
 
-/// A file or empty folder that is removed if a signal or a lack of memory ends the process while
-/// this object lives. The destructor removes nothing.
+/// A file or empty folder that is removed if a signal or exhausted memory ends the process during
+/// this object's lifetime. The destructor does not remove it.
 class RemovedOnEarlyEnd {
 public:
   RemovedOnEarlyEnd() = default;
@@ -19,8 +19,8 @@ public:
   RemovedOnEarlyEnd &operator=(RemovedOnEarlyEnd &&other) noexcept;
   ~RemovedOnEarlyEnd() { forget(); }
 
-  /// Keeps the path from now on. Returns false if an early end, which other threads may outlive for
-  /// a moment, has already taken it: then the path is removed.
+  /// Unregisters the path, so that it is kept. Returns false if an early end has already begun and
+  /// removes the path; other threads may still run during an early end.
   bool forget();
 
 private:
@@ -28,7 +28,8 @@ private:
   char *text = nullptr; ///< the slot's
 };
 
-/// Delays the signals that end a process while it lives, for steps that belong together.
+/// Delays the signals that end a process during its lifetime, so that they do not interrupt a
+/// sequence of steps.
 class SignalsWait {
 public:
   SignalsWait();
@@ -54,13 +55,13 @@ private:
 };
 
 /// From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE remove the registered files and then end the
-/// process as usual; an ignored signal stays ignored. A lack of memory, and a mapped file that
-/// shrinks, end it with a line on stderr and exit code 1. A file that grows past a limit is an
-/// error of its write. Call once, in main; `tool` must outlive the process.
+/// process as usual; an ignored signal stays ignored. Exhausted memory, and a mapped file that
+/// shrinks, end it with a line on stderr and exit code 1. If a file grows past a limit, its write
+/// fails. Call once, in main; `tool` must outlive the process.
 void setUpEarlyEnd(const char *tool);
 
 /// Removes the registered files, prints "<tool>: error: <what>" and ends the process with 1. For
-/// states in which nothing can be trusted; makes system calls only.
+/// states in which memory may be corrupt; uses system calls only.
 [[noreturn]] void endEarly(const char *what);
 
 } // namespace st

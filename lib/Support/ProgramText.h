@@ -10,7 +10,7 @@
 
 namespace st {
 
-/// More than any program nests: a step printed by JAX stays below 20.
+/// Above the depth of any program: a step printed by JAX stays below 20.
 constexpr int kMaxProgramDepth = 256;
 /// Operators in one affine expression, which becomes a tree of that depth.
 constexpr int kMaxProgramOperators = 1000;

@@ -98,10 +98,10 @@ public:
   /// Adds the next bytes; the pieces need not coincide with tensors.
   absl::Status append(absl::Span<const uint8_t> data);
 
-  /// As AtomicFile's.
+  /// See AtomicFile.
   bool setDirect(bool isWanted) { return file->setDirect(isWanted); }
 
-  /// Asks the system to write the content so far to disk. Another thread may append concurrently.
+  /// Starts writing the content so far to disk. Another thread may append concurrently.
   void startFlush() { file->startFlush(); }
 
   /// Fails if fewer bytes were written than declared.
@@ -118,7 +118,7 @@ private:
   uint64_t remaining;
 };
 
-/// Writes all of `tensors` at once.
+/// Writes a file with `tensors`.
 absl::Status writeSafetensors(const std::string &path, absl::Span<const SafetensorsTensor> tensors,
                               const SafetensorsMetadata &metadata = {});
 

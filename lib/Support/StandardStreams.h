@@ -6,8 +6,8 @@
 
 namespace st {
 
-/// Opens any closed descriptor of 0 to 2 on /dev/null. Otherwise the next opened file gets its
-/// number, and printed text goes into that file. Call first in main.
+/// Opens any closed descriptor of 0 to 2 on /dev/null. Otherwise the next opened file gets the
+/// number of a closed stream, and printed text is written to that file. Call first in main.
 inline void reserveStandardStreams() {
   for (int descriptor = 0; descriptor <= 2; ++descriptor)
     if (fcntl(descriptor, F_GETFD) < 0)

@@ -1,4 +1,4 @@
-// Text of users and of files, in the form of JSON and for messages.
+// Reads and prints text: UTF-8, JSON strings, and text for messages.
 #ifndef ST_SUPPORT_TEXT_H
 #define ST_SUPPORT_TEXT_H
 

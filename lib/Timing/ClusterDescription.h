@@ -13,8 +13,8 @@
 namespace st {
 
 /// Parses the text form and fills in the figures of the description of `device`, so users of the
-/// result need not know which device it names. `name` (a file name) begins every error, which names
-/// the field, the expected and the found value. The result has passed checkClusterDescription.
+/// result do not need that description. `name` (a file name) begins every error, which names the
+/// field, the expected and the found value. The result has passed checkClusterDescription.
 absl::StatusOr<proto::ClusterDescription> parseClusterDescription(absl::string_view text,
                                                                   const std::string &name);
 absl::StatusOr<proto::ClusterDescription> loadClusterDescription(const std::string &path);
@@ -28,8 +28,9 @@ std::vector<std::string> builtinClusterDescriptionNames();
 /// a built-in cluster.
 absl::StatusOr<proto::ClusterDescription> findClusterDescription(const std::string &nameOrFile);
 
-/// Every figure that the cluster needs is present, in bounds and with a source that starts with v,
-/// d, r or a; counts, shares and curves are consistent. Errors name the field.
+/// Checks that every figure that the cluster needs is present, in bounds and with a source that
+/// starts with v, d, r or a, and that counts, shares and curves are consistent. Errors name the
+/// field.
 absl::Status checkClusterDescription(const proto::ClusterDescription &description);
 
 } // namespace st

@@ -3,9 +3,9 @@
 // 2009), and between nodes also two trees (Sanders, Speck and Träff, "Two-tree algorithms", 2009).
 // docs/clusters.md gives the rules.
 //
-// Times are microseconds. Sizes are bytes of the whole tensor: a rank's data before an all-reduce,
-// a reduce-scatter or an all-to-all, and after an all-gather or a broadcast. A higher rate never
-// increases a time, and more bytes never decrease it.
+// Times are microseconds. Sizes are bytes of the complete tensor: a rank's data before an
+// all-reduce, a reduce-scatter or an all-to-all, and after an all-gather or a broadcast. A higher
+// rate never increases a time, and more bytes never decrease it.
 #pragma once
 
 #include "lib/Proto/cluster.pb.h"
@@ -60,7 +60,8 @@ class CollectiveTime {
 public:
   /// `description` must have passed checkClusterDescription. A collective's rings use at most
   /// `maxCards` cards of a node; 0: all. With `sameCards`, all groups with several devices in a
-  /// node use the same cards; a device that is its group's only one in the node has its own card.
+  /// node use the same cards; a device that is its group's only one in the node has a separate
+  /// card.
   explicit CollectiveTime(const proto::ClusterDescription &description, double maxCards = 0,
                           bool sameCards = false);
 
@@ -72,7 +73,7 @@ public:
   double broadcast(double bytes, const GroupPlacement &group) const;
 
   /// A message between two devices. Within a node, `distance` is the difference of their ids;
-  /// across nodes, `sharers` such messages leave a node at once.
+  /// across nodes, `sharers` such messages leave a node at the same time.
   double pointToPoint(double bytes, bool crossesNodes, int sharers = 1, int distance = 1) const;
 
 private:
@@ -97,7 +98,7 @@ private:
   std::vector<MeasuredCurve> curves;
   int fastDomain;
   double nodeUsPerByte = 0, farUsPerByte = 0, nodeLatency;
-  /// Without a network, the first message never arrives.
+  /// Infinite without a network, so messages never arrive.
   double cards = 1, cardUsPerByte = 0, networkLatency = std::numeric_limits<double>::infinity();
   bool cardPerDevice;
   double maxCards;

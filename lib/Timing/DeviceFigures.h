@@ -16,11 +16,11 @@ absl::Status fieldError(absl::string_view field, absl::string_view what);
 /// A source begins with v, d, r or a, either alone or followed by a colon.
 absl::Status checkSource(const std::string &source, absl::string_view field);
 
-/// A number within the bounds of a figure: positive, finite and of a sane size.
+/// Checks that a number is within the bounds of a figure: positive, finite and of a plausible size.
 absl::Status checkNumber(double value, absl::string_view field);
 
-/// Every count is from 1 to 4096. The figures that `isNeeded` names are present. All figures
-/// present are in bounds and have a source that starts with v, d, r or a.
+/// Checks that every count is from 1 to 4096, that the figures for which `isNeeded` is true are
+/// present, and that all figures are in bounds and have a source that starts with v, d, r or a.
 absl::Status checkFigures(const google::protobuf::Message &description,
                           bool (*isNeeded)(const google::protobuf::Message &description,
                                            const std::string &field));

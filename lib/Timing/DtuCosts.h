@@ -35,8 +35,8 @@ public:
   int64_t alongRows = 0, alongCols = 0;
 
 private:
-  /// Elements that share words are as close as their stride. Others spread over the banks, except
-  /// for the power of two in their stride.
+  /// The step of elements that share words is their stride. Other elements spread over the banks,
+  /// except for the power of two in their stride.
   static int64_t stepOf(int64_t stride) {
     stride = std::abs(stride);
     return stride <= kBankBytes ? stride : std::max(kBankBytes, stride & -stride);
@@ -77,7 +77,7 @@ public:
   /// (four, for 16-bit types on T10) a cycle; ragged tiles are rounded up to it.
   Picoseconds matmul(int64_t m, int64_t n, int64_t k, bool is16Bit) const;
 
-  /// A tile op on rows x cols elements of `elementBytes` each: whole vectors along the better of
+  /// A tile op on rows x cols elements of `elementBytes` each, in full vectors along the better of
   /// the two dimensions. A vector takes a cycle for each element in the fullest bank.
   Picoseconds vector(int64_t rows, int64_t cols, int64_t elementBytes, bool transcendental,
                      const BankSteps &steps) const;

@@ -25,14 +25,14 @@ absl::StatusOr<proto::DtuDescription> loadDtuDescription(const std::string &path
 absl::StatusOr<proto::DtuDescription> builtinDtuDescription(absl::string_view name);
 std::vector<std::string> builtinDtuDescriptionNames();
 
-/// Every figure is present, finite and positive, with a source that starts with v, d, r or a;
-/// counts are positive and consistent. Errors name the field.
+/// Checks that every figure is present, finite and positive, with a source that starts with v, d, r
+/// or a, and that counts are positive and consistent. Errors name the field.
 absl::Status checkDtuDescription(const proto::DtuDescription &description);
 
 /// The location of a device id.
 struct DtuPlace {
   int64_t group = 0;   ///< group of directly joined chips
-  int64_t chip = 0;    ///< number in the whole machine
+  int64_t chip = 0;    ///< number among all chips of the machine
   int64_t cluster = 0; ///< within the chip
 };
 

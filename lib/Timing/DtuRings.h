@@ -1,6 +1,6 @@
 // The time of collectives on a device with idle links and memories: the costs by which the compiler
-// chooses an algorithm. The simulator has the same rules of time (docs/dtu-isa.md) and adds
-// contention. Times are picoseconds.
+// chooses an algorithm. The simulator uses the same formulas (docs/dtu-isa.md) and adds contention.
+// Times are picoseconds.
 #pragma once
 
 #include "lib/Timing/DtuTopology.h"

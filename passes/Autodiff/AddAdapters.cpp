@@ -48,7 +48,7 @@ private:
   /// Returns true if one of the patterns names the module; notes that the pattern is used.
   bool isNamed(StringRef module);
   bool isInLayer(ArrayRef<DotGeneralOp> products) const;
-  /// Reports products whose inputs can have no masks.
+  /// Reports products whose inputs have too many elements for a mask.
   LogicalResult checkMasks();
   Value getKey(Signature &signature);
   void adapt(const Target &target, Value down, Value up);
@@ -226,9 +226,9 @@ Value AdapterBuilder::getKey(Signature &signature) {
   return signature.appendArgument(type, attrs, builder.getUnknownLoc());
 }
 
-/// Adds to each product x W the product (x A^T) B^T, scaled. The order of its free dimensions is
-/// that of x W, so each of the two products has the weight on the same side. Dropout is that of x
-/// in the first of the two.
+/// Adds the scaled product (x A^T) B^T to each product x W. Its free dimensions have the order of
+/// those of x W, so each of the two products has the weight on the same side. Dropout applies to x
+/// in the first product.
 void AdapterBuilder::adapt(const Target &target, Value down, Value up) {
   for (DotGeneralOp product : target.products) {
     builder.setInsertionPointAfter(product);
@@ -261,7 +261,7 @@ void AdapterBuilder::rewrite() {
     const int64_t contracted = contractedDim(first, isBefore(first, target.weight));
     ArrayRef<int64_t> shape = Emitter::shapeOf(target.weight);
     const int64_t in = shape[contracted], out = shape[1 - contracted];
-    // The deviation of the uniform distribution by which PEFT initialises: as wide as that of a
+    // The standard deviation of PEFT's initial values, which have the uniform distribution of a
     // linear layer.
     const double deviation = 1.0 / std::sqrt(3.0 * static_cast<double>(in));
     Value up = addParameter(signature, target, ".lora_B.weight", {out, rank},

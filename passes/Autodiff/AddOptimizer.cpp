@@ -88,7 +88,7 @@ private:
   Value gradientNorm, zeros;
   /// The factor of the loss, or null if it is not scaled; a state if the scale is dynamic.
   Value lossScale;
-  /// For a scaled loss: whether all gradients are finite, and how many steps were skipped.
+  /// For a scaled loss: a predicate that all gradients are finite, and the number of skipped steps.
   Value isFinite, skippedSteps;
   std::unique_ptr<Optimizer> optimizer;
 };
@@ -379,7 +379,7 @@ void StepBuilder::update() {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// collect() reports which parameter lacks its gradient.
+/// collect() reports parameters without a gradient.
 static constexpr FactContract kContract = {
     {}, FactSet({Fact::Update, Fact::Optimizer}) | FactSet::from(Fact::Layout)};
 

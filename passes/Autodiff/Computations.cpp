@@ -45,7 +45,7 @@ SmallVector<Value> st::applyElementwise(Emitter &emit, Region &computation, Valu
 }
 
 namespace {
-/// An associative computation of pairs of elements that lie along a dimension.
+/// An associative computation of pairs of elements along a dimension.
 class Fold {
 public:
   /// `isReverse`: the elements are in the opposite order.

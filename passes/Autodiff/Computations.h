@@ -12,7 +12,7 @@
 
 namespace mlir::st {
 
-/// Returns true if each op of the computation applies to whole tensors as it does to scalars.
+/// Returns true if each op of the computation can be applied to tensors elementwise.
 bool isElementwise(Region &computation);
 
 /// The results of an elementwise computation for all elements of the arguments, which have equal
@@ -20,13 +20,13 @@ bool isElementwise(Region &computation);
 SmallVector<Value> applyElementwise(Emitter &emit, Region &computation, ValueRange arguments,
                                     ArrayRef<int64_t> shape);
 
-/// Combines the elements along `dim`, at least one, by an associative elementwise computation
-/// of pairs: neighbours, then neighbours of the results. The dimension keeps the size one.
+/// Reduces `dim`, which has at least one element, to size 1 by an associative elementwise
+/// computation of pairs. Combines neighbours, then neighbouring results.
 SmallVector<Value> foldAlong(Emitter &emit, Region &computation, ArrayRef<Value> xs, int64_t dim);
 
-/// At each place the combination of all elements from the first one along `dim` to it or, in
-/// reverse, from it to the last. Blelloch, "Prefix sums and their applications" (1990), as
-/// jax.lax.associative_scan, so that equal elements share a cotangent as they do there.
+/// A prefix scan along `dim` or, in reverse, a suffix scan. Blelloch, "Prefix sums and their
+/// applications" (1990), as jax.lax.associative_scan, so that equal elements share a cotangent as
+/// they do there.
 SmallVector<Value> scanAlong(Emitter &emit, Region &computation, ArrayRef<Value> xs, int64_t dim,
                              bool isReverse);
 

@@ -115,7 +115,7 @@ static void eraseDeadOps(Block &block) {
   }
 }
 
-/// A mesh is allowed: annotated programs bring one.
+/// A mesh is allowed, because annotated programs contain one.
 static constexpr FactContract kContract = {
     {}, FactSet({Fact::Gradients, Fact::Update, Fact::Optimizer}) | FactSet::from(Fact::Layout)};
 
@@ -135,7 +135,7 @@ struct Differentiate : mlir::st::impl::DifferentiateBase<Differentiate> {
     }
     if (failed(differentiate(function)))
       return signalPassFailure();
-    // Inlines those that no gradient passed through.
+    // Inlines the custom gradients that no cotangent reached.
     inlineCustomGradients(getOperation());
     eraseDeadOps(function.front());
   }

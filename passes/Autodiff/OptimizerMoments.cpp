@@ -14,9 +14,9 @@ using Direction = stablehlo::ComparisonDirection;
 //
 // Magnitudes between 10^(i-7) and 10^(i-6) are decade i of 0 to 6, which has 2^i values (signed,
 // for each sign) or 2^(i+1): the centres of as many equal bins. Below all is 0, above all is 1.
-// With the rank of a magnitude (counted from 0, the rank of zero, and one more where the map has no
-// sign) the values of a decade of n are at ranks n to 2n-1, and both ways are formulas: no table is
-// looked up.
+// Ranks count magnitudes from zero, which has rank 0 (1 in a map without signs). The values of a
+// decade of n values have ranks n to 2n-1. Coding and decoding are therefore formulas without table
+// lookups.
 
 namespace {
 constexpr int kDecades = 7;
@@ -126,7 +126,7 @@ struct Blocks {
   }
 
   static constexpr int64_t kSize = 256;
-  /// Row shards whose length is a multiple of this need no elements of each other.
+  /// Shards of a row need no elements of other shards if their length is a multiple of this.
   static constexpr int64_t kUnit = 32;
 
   ArrayRef<int64_t> shape;

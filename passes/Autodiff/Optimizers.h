@@ -1,6 +1,6 @@
 // Optimizers: each is a formula for one parameter, written in stablehlo.
 //
-// No pass after `add-optimizer` knows an optimizer by name. A sum over a whole parameter (a norm, a
+// Passes after `add-optimizer` do not depend on the optimizer. A sum over a parameter (a norm, a
 // row mean) is an ordinary reduction: if the parameter is sharded, partitioning turns it into a
 // partial reduction and a collective.
 #pragma once

@@ -22,8 +22,8 @@ public:
   /// Returns true if the value depends differentiably on a parameter.
   bool isVaried(Value value) const { return varied.contains(value); }
 
-  /// Given the cotangents of the results of `forward`'s ops, last op first, adds to those of their
-  /// operands. Emits where `gradients` does.
+  /// Propagates cotangents from the results of `forward`'s ops to their operands, last op first.
+  /// Emits at the insertion point of `gradients`.
   LogicalResult propagate(ArrayRef<Operation *> forward, Gradients &gradients);
 
   /// Finds dependences on parameters among ops that a rule inserted before its own.

@@ -15,7 +15,7 @@ using namespace mlir::st;
 
 /// The bucket size at which the fixed cost of a collective (its start and the latencies of its
 /// messages) is a twentieth of its time. A larger bucket saves little and waits longer for its last
-/// tensor. At most the bucket size of PyTorch's DistributedDataParallel.
+/// tensor. The result is at most the bucket size of PyTorch's DistributedDataParallel.
 static int64_t getBucketBytes(Operation *op, const MeshAxes &axes) {
   constexpr double maximum = 25 << 20, share = 1.0 / 20;
   auto time = [&](double bytes) {
@@ -62,9 +62,9 @@ static Between findBetween(const Bucket &bucket) {
   return between;
 }
 
-/// Combines a bucket at the position of its last collective, moving users after it, or of its
-/// first, moving producers before it: whichever moves less. Weights are thus gathered at their
-/// first use, and gradients are summed once the last is known; other ops stay in place.
+/// Combines a bucket at the position of its last collective, moving users after it, or at that of
+/// its first, moving producers before it. Chooses the position that moves fewer ops. Weights are
+/// thus gathered at their first use, and gradients are reduced once the last is known.
 static void combine(Bucket &bucket) {
   // Combining other buckets may have reordered these.
   llvm::sort(bucket, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });

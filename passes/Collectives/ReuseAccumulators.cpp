@@ -21,7 +21,7 @@ struct ReuseAccumulators : mlir::st::impl::ReuseAccumulatorsBase<ReuseAccumulato
 } // namespace
 
 void ReuseAccumulators::visit(ProgramOp program) {
-  // Over all tasks, because another task may read what this one has overwritten.
+  // Counted over all tasks, because another task may read a value that this one overwrites.
   DenseMap<StringAttr, int64_t> reads;
   program.walk([&](ReadOp read) { ++reads[read.getSourceAttr().getAttr()]; });
   SymbolTable symbols(program);

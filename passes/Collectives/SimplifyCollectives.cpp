@@ -117,8 +117,9 @@ static FailureOr<int64_t> findDeviceDim(ReduceScatterOp parts, ArrayRef<int64_t>
   return dim;
 }
 
-/// What a device adds up: dimensions `dims` of `value` in the shape `shape`. The permutation of the
-/// sums' dimensions then gives the order that the collective needs; empty if it is the same.
+/// The numbers that a device adds up: dimensions `dims` of `value` in the shape `shape`. The
+/// permutation of the sums' dimensions then gives the order that the collective needs; empty if it
+/// is the same.
 struct Addends {
   Value value;
   SmallVector<int64_t> shape, dims, permutation;

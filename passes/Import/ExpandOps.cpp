@@ -194,7 +194,7 @@ struct ExpandOps : mlir::st::impl::ExpandOpsBase<ExpandOps> {
               stablehlo::ScatterOp, chlo::SquareOp>(op))
         ops.push_back(op);
     });
-    // Users first, so that a sequence of updates is joined as a whole.
+    // Users first, so that complete sequences of updates are joined.
     for (Operation *op : llvm::reverse(ops)) {
       if (isa<stablehlo::DynamicUpdateSliceOp>(op) && op->use_empty()) {
         op->erase();

@@ -27,7 +27,7 @@ static FailureOr<AttrT> read(Operation *at, DictionaryAttr attributes, StringRef
     return at->emitError("expects a frontend attribute ") << key;
   Attribute parsed;
   if (!::st::findDeepNesting(text.getValue())) {
-    // The position in the attribute's text does not help the user.
+    // Positions in the attribute's text would not help the user.
     ScopedDiagnosticHandler quiet(at->getContext(), [](Diagnostic &) { return success(); });
     parsed = parseAttribute(text.getValue(), at->getContext());
   }

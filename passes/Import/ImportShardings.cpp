@@ -124,7 +124,7 @@ static FailureOr<ShardingAttr> convertSdy(Operation *at, sdy::TensorShardingAttr
   }
   if (llvm::all_of(priorities, [](int64_t priority) { return priority == 0; }))
     priorities.clear();
-  // Rejects invalid shardings that sdy's own verifier accepts.
+  // Rejects invalid shardings that sdy's verifier accepts.
   auto sharding = ShardingAttr::getChecked(
       [&] { return at->emitError(); }, at->getContext(),
       FlatSymbolRefAttr::get(at->getContext(), "mesh"), given.getDims(), ReduceKind::Sum,
@@ -405,7 +405,7 @@ GspmdImport::splitOf(Operation *at, Operation *annotation, Type type) {
   return split;
 }
 
-/// Checks that a tensor's parts have the type that the program gives them.
+/// Checks that the type of a tensor's parts in the program matches its sharding.
 static LogicalResult checkShard(Operation *op, Type globalType, Type localType,
                                 ArrayRef<SmallVector<unsigned>> split, ArrayRef<int64_t> sizes) {
   SmallVector<int64_t> shape(cast<RankedTensorType>(localType).getShape());
@@ -426,8 +426,8 @@ bool GspmdImport::isManual(Operation *op) {
   return text && parsed[text].kind == GspmdSharding::Manual;
 }
 
-/// Returns true if an op is part of a computation on shards even without local operands: it is
-/// marked, asks for its device, or communicates, itself or in its regions and callees.
+/// Returns true if an op is part of a computation on shards even without local operands: the op, or
+/// one in its regions or callees, is marked, reads the device number or communicates.
 bool GspmdImport::isOfShards(Operation *op) {
   WalkResult walk = op->walk([&](Operation *inner) {
     if (isShardShape(inner) || isManual(inner) ||

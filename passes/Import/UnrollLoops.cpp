@@ -29,7 +29,7 @@ static void unroll(stablehlo::WhileOp op, int64_t trips) {
   op->erase();
 }
 
-/// In a loop that is not unrolled, all devices hold replicated values, because they exchange none.
+/// In a loop that is not unrolled, devices do not communicate, so values are replicated.
 static void dropInLoop(ConstrainOp op) {
   if (!op->getParentOfType<stablehlo::WhileOp>())
     return;

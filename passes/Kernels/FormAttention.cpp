@@ -216,7 +216,7 @@ bool KernelPlan::mayStream(unsigned loop, ArrayRef<unsigned> producers,
 /// While every core holds a set of rows, the matrices that the products multiply them with are
 /// streamed once. This traffic must be less than writing and reading the rows in between, and the
 /// rows must fill most of the matrix engine, which takes 16 at a time. Returns the space of a core
-/// with the fewest rows for which this holds; nothing if a core holds fewer.
+/// with the fewest rows for which this holds; std::nullopt if a core holds fewer.
 std::optional<KernelPlan::AttentionMemory>
 KernelPlan::getAttentionMemory(unsigned loop, ArrayRef<unsigned> producers,
                                ArrayRef<unsigned> consumers) {
@@ -267,7 +267,7 @@ KernelPlan::getAttentionMemory(unsigned loop, ArrayRef<unsigned> producers,
   hasUnfusedRows = true;
   if (mayStream(loop, producers, consumers))
     return kStreamed;
-  // Rows that are short compared to the products need no remark.
+  // No remark if rows are short compared to the products.
   if (!longRows && 4 * widths <= columns)
     longRows = {getProduct(nodes[consumers.front()]), columns, std::max<int64_t>(held, 0), needed};
   return std::nullopt;

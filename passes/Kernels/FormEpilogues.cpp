@@ -34,9 +34,9 @@ bool KernelPlan::isReadOutside(Value value, const DenseSet<Operation *> &ops) co
   });
 }
 
-/// Returns true if a tile that keeps the matrix engine busy fits a core twice with all values alive
-/// at once, together with two blocks of each operand. The first of `ops` is a product. Several
-/// products share the columns, and start with one tile each.
+/// Returns true if a core has room for two tiles that keep the matrix engine busy, with all their
+/// values alive at the same time, and for two blocks of each operand. The first of `ops` is a
+/// product. Several products share the columns, and start with one tile each.
 bool KernelPlan::tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space) const {
   constexpr int64_t kColumns = 128, kBytes = 4, kDepthBytes = 128;
   Axes whole = allAxes(space.size());
@@ -104,7 +104,7 @@ bool KernelPlan::joinMatmul(Operation *op, unsigned index) {
 // ---- loop by loop -----------------------------------------------------------------------------
 
 /// Returns true if an op of a loop, or of the product's kernel, can be computed on a tile of the
-/// product together with the whole loop.
+/// product together with the other ops of the loop.
 bool KernelPlan::isOnTile(Operation *op, unsigned loop, unsigned product) const {
   ArrayRef<int64_t> space = nodes[product].space;
   Axes whole = allAxes(space.size());

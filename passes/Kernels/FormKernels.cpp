@@ -41,8 +41,9 @@ static LogicalResult checkReads(Block &task) {
   return success();
 }
 
-/// Plans the kernels of a task. In the form Auto, rows that do not fit are streamed if this puts
-/// them into fused kernels; reductions that would lose the kernels of the form Resident.
+/// Plans the kernels of a task. In the form Auto, rows are first resident. If some do not fit, a
+/// second plan streams rows. Reductions whose rows do not fit and are not in a fused kernel of that
+/// plan become resident again, and the plan is repeated.
 static FailureOr<std::unique_ptr<KernelPlan>> planKernels(Block &block, const SymbolTable &storage,
                                                           const FusionLimits &limits) {
   FusionLimits first = limits;
@@ -76,7 +77,7 @@ LogicalResult FormKernels::formKernels(Block &block, const SymbolTable &storage,
   for (auto loop : block.getOps<LoopOp>())
     if (failed(formKernels(loop.getBody().front(), storage, limits)))
       return failure();
-  // Dead ops would only obscure the dependences.
+  // Dead ops would add dependences.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
       op.erase();

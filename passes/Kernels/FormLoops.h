@@ -1,7 +1,7 @@
 // Tensor ops that work step by step, as loops.
 //
-// Each function returns the values that replace an op's results, or nothing for an op of another
-// form.
+// Each function returns the values that replace an op's results, or null or std::nullopt for an op
+// of another form.
 #pragma once
 
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -18,11 +18,11 @@ using TripBuilder =
 /// A `while` loop with `trips` trips.
 SmallVector<Value> emitLoop(Emitter &emit, int64_t trips, ValueRange inits, TripBuilder body);
 
-/// Row by row of the factor.
+/// Computes the factor row by row.
 Value formCholeskyLoop(Emitter &emit, stablehlo::CholeskyOp op);
-/// Row by row of the solution.
+/// Computes the solution row by row.
 Value formSolveLoop(Emitter &emit, stablehlo::TriangularSolveOp op);
-/// Update by update, for combinations that no transfer supports.
+/// Applies one update after the other, for combinations that no transfer supports.
 std::optional<SmallVector<Value>> formScatterLoop(Emitter &emit, stablehlo::ScatterOp op);
 
 } // namespace mlir::st

@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace mlir::st;
 using stablehlo::DotGeneralOp;
 
-/// One tile of every product is alive at once, and each should have at least 32 columns.
+/// One tile of every product is alive at the same time, and each should have at least 32 columns.
 static constexpr int64_t kMaxProducts = 4;
 
 /// Returns true if two products differ only in their right operand.
@@ -18,9 +18,9 @@ static bool isAlike(DotGeneralOp a, DotGeneralOp b) {
          a.getType() == b.getType() && a.getDotDimensionNumbers() == b.getDotDimensionNumbers();
 }
 
-/// Returns true if a product alone leaves cores without a tile. Once all cores have one, the
-/// smaller tiles of joined products load more than they share; for 16 bits, for which the matrix
-/// engine is twice as fast, this holds as soon as half of the cores have a tile.
+/// Returns true if a product alone has too few tiles for all cores. Otherwise the smaller tiles of
+/// joined products cost more loads than sharing saves. For 16 bits, for which the matrix engine is
+/// twice as fast, this holds as soon as half of the cores have a tile.
 static bool isSmall(DotGeneralOp dot, int64_t cores) {
   constexpr int64_t kTile = 64 * 128, kBytes = 4;
   int64_t share = getElementBytes(dot.getLhs()) < kBytes ? kTile / 2 : kTile;

@@ -112,7 +112,8 @@ void UpdateLoop::arrange() {
     numUpdates *= size;
   Type element = Emitter::typeOf(indices).getElementType();
   if (element.isUnsignedInteger(64)) {
-    // An index that does not fit is out of bounds, and stays so.
+    // An index that does not fit is out of bounds, and is replaced by one that is out of bounds
+    // too.
     Value largest = emit.constant(
         DenseElementsAttr::get(Emitter::typeOf(indices), APInt::getSignedMaxValue(64)));
     indices = emit.min(indices, largest);

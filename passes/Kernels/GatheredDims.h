@@ -21,13 +21,13 @@ struct GatheredDim {
 /// The type of one of `parts` parts.
 RankedTensorType getPartType(RankedTensorType type, GatheredDim dim, int64_t parts);
 
-/// The dimension of a reshape's other type that holds the parts; nullopt if a part is not a reshape
-/// of a part.
+/// Returns the dimension of the reshape's other type that holds the parts, or std::nullopt if the
+/// reshape does not map parts to parts.
 std::optional<GatheredDim> reshapeGathered(RankedTensorType from, RankedTensorType to,
                                            GatheredDim dim, int64_t parts);
 
-/// The gathered dimensions of the values of a kernel's body. Values without one are the same for
-/// all parts, or combine them: reductions, and products that contract the dimension.
+/// The gathered dimensions of the values of a kernel's body. A value without one is the same for
+/// all parts, or combines them (a reduction, or a product that contracts the dimension).
 class GatheredDims {
 public:
   GatheredDims(KernelOp kernel, int64_t parts) : kernel(kernel), parts(parts) {}

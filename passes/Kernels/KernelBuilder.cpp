@@ -119,7 +119,7 @@ void TaskRebuilder::demand(Value value) {
   outputs[&home].insert(value);
 }
 
-/// Builds the kernels from last to first, so that each knows what later ones read.
+/// Builds the kernels from last to first, so that the values that later kernels read are known.
 void TaskRebuilder::planBodies() {
   SmallVector<const PlanNode *> order = plan.getOrder();
   for (const PlanNode *node : llvm::reverse(order)) {

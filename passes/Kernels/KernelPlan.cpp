@@ -308,7 +308,7 @@ bool KernelPlan::rowsFit(ArrayRef<int64_t> space, int64_t rowDims, size_t inputs
     row *= size;
   for (int64_t size : space.take_front(rowDims))
     rows *= size;
-  // Streamed rows may have any length, if there are some for every core.
+  // Streamed rows may have any length, if there is at least one row per core.
   if (limits.attention == AttentionForm::Streamed && rows >= limits.cores)
     return true;
   return row * (2 * static_cast<int64_t>(inputs) + kAlive) <= limits.scratchBytes;

@@ -24,7 +24,8 @@ struct FusionLimits {
   int64_t sharedBytes = 0;           ///< of the memory that all these cores share
   AttentionForm attention = AttentionForm::Resident;
   bool masksInline = false; ///< see OpKinds
-  /// With the form Auto, streams rows that a core could hold: their columns arrive in parts.
+  /// With the form Auto, also streams rows that fit in a core, because their columns arrive in
+  /// parts.
   bool prefersStreamed = false;
 };
 
@@ -42,7 +43,7 @@ struct PlanNode {
                                                ///< it
   SmallVector<unsigned> users;                 ///< nodes that read from it; may contain duplicates
   llvm::SmallSetVector<Value, 8> inputs;       ///< values it reads from other nodes
-  /// Nodes from which it reads in a way that prevents merging.
+  /// Nodes that it reads from and cannot merge with.
   llvm::SmallDenseSet<unsigned> apart;
   bool merged = false; ///< into another node
 };
@@ -60,8 +61,8 @@ struct LongRows {
 
 class KernelPlan {
 public:
-  /// `storage` resolves the symbols of the task's program. `resident`: reductions whose rows a core
-  /// holds, which matters for the form Auto.
+  /// `storage` resolves the symbols of the task's program. `resident` has the reductions whose rows
+  /// a core holds; only the form Auto uses it.
   KernelPlan(Block &task, const SymbolTable &storage, const FusionLimits &limits,
              DenseSet<Operation *> resident = {});
 
@@ -75,7 +76,7 @@ public:
   bool hasLongRows() const { return hasUnfusedRows || refusedRows; }
   /// Returns true if a kernel streams its rows.
   bool hasStreamedRows() const;
-  /// Returns true if kernels that stream their rows differ from others.
+  /// Returns true if kernels that stream their rows are marked.
   bool marksStreamed() const { return limits.attention == AttentionForm::Auto; }
   /// The reductions of loops whose rows do not fit a core's scratch memory.
   SmallVector<Operation *> getLongReductions() const;
@@ -98,7 +99,8 @@ private:
   unsigned find(unsigned node) const;
   unsigned addNode(PlanNode::Kind kind, uint64_t place, Operation *op = nullptr);
   unsigned appendNode(PlanNode::Kind kind, Operation *op) { return addNode(kind, takePlace(), op); }
-  /// Between two places a copy may move up, and products and copies down.
+  /// Places are even numbers. A copy that moves up, or a product or copy that moves down, gets an
+  /// odd one.
   uint64_t takePlace() { return nextPlace += 2; }
 
   unsigned homeIndex(Value value) const;

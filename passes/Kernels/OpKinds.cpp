@@ -59,7 +59,7 @@ bool OpKinds::isCheapScalar(Operation *op) {
 /// Examples are a causal mask (a comparison of positions that selects between constants), a bias
 /// that grows with the distance of positions, and a comparison of the documents of queries and
 /// keys. The first position of a shard depends on the device. Arithmetic on broadcast tensors
-/// alone, such as an affine norm, is no mask.
+/// alone, such as an affine norm, is not a mask.
 bool OpKinds::isCheapMask(Operation *op) {
   if (!masksInline || isTranscendental(op))
     return false;

@@ -26,7 +26,7 @@ enum class OpKind {
 /// The kinds of all ops of a task, computed once, in order.
 class OpKinds {
 public:
-  /// `masksInline`: masks, arithmetic on positions, constants and tensors of fewer dimensions, are
+  /// `masksInline`: masks (arithmetic on positions, constants and tensors of fewer dimensions) are
   /// also repeated at their uses, where recomputing is cheaper than reading.
   OpKinds(Block &task, bool masksInline);
   OpKind get(Operation *op) const { return kinds.find(op)->second; }

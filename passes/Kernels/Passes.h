@@ -1,11 +1,11 @@
-// Passes from tensor ops to kernels.
+// Passes that convert tensor ops to kernels.
 #pragma once
 
 #include "mlir/Pass/Pass.h"
 
 namespace mlir::st {
 
-/// Where the rows between two products are kept.
+/// The place of the rows between two products.
 enum class AttentionForm {
   None,     ///< in memory
   Resident, ///< complete in a core's scratch memory

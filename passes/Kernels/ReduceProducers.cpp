@@ -33,8 +33,8 @@ void KernelPlan::fuseReduceProducers(PlanNode &node) {
     return;
   llvm::SetVector<Operation *> taken;
   taken.insert(reduce);
-  // Adds ops of loops whose values no other op reads from memory; an op that its own loop needs as
-  // well is repeated unless it is expensive. Fails if another tensor would have to be stored.
+  // Adds ops of loops whose values no other op reads from memory. An op that its loop needs as well
+  // is repeated unless it is expensive. Fails if another tensor would have to be stored.
   SmallVector<Operation *> worklist = {reduce};
   while (!worklist.empty()) {
     Operation *op = worklist.pop_back_val();

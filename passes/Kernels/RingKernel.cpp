@@ -155,7 +155,8 @@ bool RingKernel::plan(const DenseMap<Value, GatheredDim> &gathered) {
 
 // ---- code ---------------------------------------------------------------------------------------
 
-/// A part of a row may be masked completely, the whole row is not. Its maximum must be finite.
+/// A part of a row may be masked completely, although the row is not. The part's maximum must still
+/// be finite.
 static void makeMasksFinite(KernelOp kernel) {
   for (auto constant : kernel.getBody().front().getOps<hlo::ConstantOp>()) {
     auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());

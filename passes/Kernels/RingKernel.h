@@ -27,8 +27,8 @@ public:
   bool combines() const { return isSoftmax || !added.empty(); }
 
   void begin(OpBuilder &builder, const DenseMap<Value, GatheredDim> &gathered);
-  /// Computes a part. `part` maps gathered values of the task to their parts, and gets those of the
-  /// results.
+  /// Computes a part. `part` maps gathered values of the task to their parts; the parts of the
+  /// results are added to it.
   void addPart(OpBuilder &builder, IRMapping &part, Value index, bool isLast);
   /// Replaces the results that combine parts.
   void end(OpBuilder &builder);

@@ -20,8 +20,8 @@ int64_t StorageLayout::place(OpType op, Type type, int64_t copies, int64_t &aren
   return arenaEnd - before;
 }
 
-/// Data that other programs keep in the arena has the classes that it has there: parameters that
-/// this program reads, and the rest.
+/// Data of other programs in the arena counts in the classes that those programs use: parameters
+/// that this program reads, and the rest.
 void StorageLayout::placeResident(ProgramOp program, DictionaryAttr resident) {
   for (auto state : program.getOps<StateOp>()) {
     auto offset = resident.getAs<IntegerAttr>(state.getName());

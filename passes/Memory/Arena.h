@@ -29,7 +29,8 @@ public:
 
 private:
   void placeResident(ProgramOp program, DictionaryAttr resident);
-  /// Sets the address of a storage op and returns its bytes; the arena so far ends at `arenaEnd`.
+  /// Sets the address of a storage op and returns its bytes. `arenaEnd` is the current end of the
+  /// arena.
   template <typename OpType> int64_t place(OpType op, Type type, int64_t copies, int64_t &arenaEnd);
   AddressAttr append(Type type, int64_t copies, int64_t &arenaEnd);
 

@@ -103,7 +103,7 @@ bool mlir::st::readsInPlace(Operation *op, Value operand, OpResult result) {
       if (!isElementwise(user) && !isa<YieldOp>(user))
         return false;
   }
-  // A loop over more elements than these reads them again.
+  // A loop over more elements would read these elements again.
   return llvm::all_of(kernel.getBody().front(), [&](Operation &inner) {
     return llvm::all_of(inner.getResultTypes(), [&](Type type) {
       return cast<RankedTensorType>(type).getNumElements() <= elements;

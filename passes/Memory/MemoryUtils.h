@@ -37,13 +37,14 @@ int64_t findFirstUse(Operation *op, llvm::function_ref<int64_t(Operation *)> pla
 /// it.
 bool movesOverLinks(Operation *op);
 
-/// For consecutive copies to or from the host with these sizes: the first after `index` that is not
-/// in transit together with it. A quarter of all bytes may be in transit, and one more copy. With
-/// fewer bytes the link idles while a task computes; more bytes take memory.
+/// For consecutive copies of these sizes to or from the host: the index of the first copy after
+/// `index` that may not be in transit at the same time. A quarter of all bytes may be in transit,
+/// and one more copy. With fewer bytes the link idles while a task computes; more bytes take
+/// memory.
 size_t getFirstNotInTransit(ArrayRef<int64_t> bytes, size_t index);
 
-/// Returns true if an op, a kernel or a sum over devices, reads an operand's elements only where it
-/// writes the same elements of a result, so that the two may share memory.
+/// Returns true if an op may share memory between an operand and a result: a kernel or a sum over
+/// devices that reads each element of the operand only to write the same element of the result.
 bool readsInPlace(Operation *op, Value operand, OpResult result);
 
 } // namespace mlir::st

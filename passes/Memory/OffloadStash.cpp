@@ -25,8 +25,8 @@ struct OffloadStash : mlir::st::impl::OffloadStashBase<OffloadStash> {
   bool mark(ProgramOp program, const MeshAxes &axes, int64_t bytes);
 };
 
-/// A buffer that may be offloaded, and how long a value waits in it, in tasks. The last part of the
-/// producing task and the first part of the consuming task count by the time of their ops.
+/// A buffer that may be offloaded, and the time for which a value waits in it, in tasks. The end of
+/// the producing task and the start of the consuming task count by the time of their ops.
 struct Candidate {
   BufferOp buffer;
   double wait = 0;
@@ -98,9 +98,9 @@ double StashTimes::getWait(StringRef buffer) const {
          write.place;
 }
 
-/// In tasks. A value that is read again sooner would still be on its way out, or already on its way
-/// back: in both directions a quarter of a task's bytes is on the device anyway
-/// (getFirstNotInTransit).
+/// In tasks. A value with a shorter wait is not worth offloading: it would be in transit all the
+/// time, and a quarter of a task's bytes is in transit in each direction, and so on the device,
+/// anyway (getFirstNotInTransit).
 static constexpr double kShortestWait = 0.25;
 
 bool OffloadStash::mark(ProgramOp program, const MeshAxes &axes, int64_t bytes) {

@@ -61,8 +61,8 @@ struct ListOptions {
   /// The time by which a link op starts before its position in program order, as a multiple of its
   /// duration.
   double lead;
-  /// If an op waits for the links, later ops may run before it: those whose device time in program
-  /// order is within this multiple of its wait.
+  /// If an op waits for the links, later ops may run before it if their device time in program
+  /// order is within this multiple of the wait.
   double reach;
 };
 
@@ -283,7 +283,7 @@ static int64_t bytesLeft(ProgramOp program, MeshOp mesh, TargetAttr target) {
     for (Attribute stage : stages)
       for (int64_t device : cast<DenseI64ArrayAttr>(stage).asArrayRef())
         maximum = std::max(maximum, ++ranks[device]);
-  // Values leave gaps between them.
+  // A tenth is reserved for gaps between values.
   return (target.getMemoryBytes() / maximum - storage) / 10 * 9;
 }
 
@@ -312,7 +312,7 @@ void OverlapCollectives::overlap(Block &body, const MeshAxes &axes, int64_t byte
 }
 
 void OverlapCollectives::overlap(ProgramOp program, const MeshAxes &axes) {
-  // Tasks share their area: a task may use memory that another task uses.
+  // Tasks run one after the other, so each may use the complete area.
   int64_t bytes = bytesForTasks(program, getMesh(program));
   for (auto task : program.getOps<TaskOp>()) {
     SmallVector<TaskNode, 0> graph = buildTaskGraph(task.getBody().front(), axes);

@@ -54,7 +54,7 @@ static bool isComputedInPlace(WriteOp write) {
   return maker && !write.getAccumulate() && !isa<ReadOp>(maker) && !movesOverLinks(maker);
 }
 
-/// An op other than a kernel: a copy, or no code.
+/// An op other than a kernel: a copy, or an op without code.
 static void timeOther(TaskNode &node, const MeshAxes &axes) {
   auto write = dyn_cast<WriteOp>(node.op);
   if (isa<ReadOp, CaptureOp, stablehlo::ConstantOp, stablehlo::ReshapeOp>(node.op) ||

@@ -20,10 +20,10 @@ struct TaskNode {
 /// The node of an op, with times but without edges.
 TaskNode timeTaskOp(Operation *op, const MeshAxes &axes);
 
-/// Nodes are the ops of a task's body in program order. Edges are values; storage accesses, with
-/// room for a value to be computed where its predecessor is; and messages between groups, which
-/// keep their order among all link ops, so that waits between groups do not change. A loop keeps
-/// its position among all ops.
+/// Nodes are the ops of a task's body in program order. Edges are values, storage accesses and
+/// messages between groups. Storage accesses leave room for a value to be computed in the memory of
+/// its predecessor. Messages keep their order among all link ops, so that waits between groups do
+/// not change. A loop keeps its position among all ops.
 SmallVector<TaskNode, 0> buildTaskGraph(Block &body, const MeshAxes &axes);
 
 } // namespace mlir::st

@@ -141,7 +141,7 @@ void TaskMemory::keepOperandsInFlight() {
   for (Operation &op : *block) {
     if (!movesOverLinks(&op) || op.getNumResults() == 0)
       continue;
-    // A write whose value is already in place makes no op wait.
+    // No op waits for a write whose value is already in place.
     int64_t needed = findFirstUse(
         &op,
         [&](Operation *user) {

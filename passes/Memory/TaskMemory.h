@@ -36,7 +36,7 @@ private:
   void placeJoined();
   bool canMakeInPart(Value root);
   bool isNeverRead(Value root);
-  /// When a root's memory is first written.
+  /// The place of the op that first writes a root's memory.
   int64_t getStart(OpResult root) const;
   /// Returns true if a write's value can be computed in its target.
   bool canMakeInTarget(WriteOp write, OpResult root);

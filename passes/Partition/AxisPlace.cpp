@@ -11,8 +11,8 @@ public:
   PlaceCheck(int64_t extent, const DenseSet<Operation *> &within)
       : extent(extent), within(within) {}
 
-  /// The placement itself if the axis can stay there, else the first one after the dimensions that
-  /// cannot be split.
+  /// Returns the placement if the axis can stay there, or else the first placement after the
+  /// dimensions that cannot be split.
   int64_t run(Value value, int64_t dim, int64_t place);
 
 private:

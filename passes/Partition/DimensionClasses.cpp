@@ -148,7 +148,8 @@ void DimensionClasses::resolve() {
   }
 }
 
-/// Makes each shard of a dimension a multiple of `elements`; returns false if that adds too much.
+/// Pads each shard of a dimension to a multiple of `elements`. Returns false if that adds too many
+/// elements.
 bool DimensionClasses::alignRows(Node node, int64_t elements, int64_t maxPercent) {
   const Node root = find(node);
   const int64_t parts = shards[root] * elements;

@@ -43,8 +43,8 @@ private:
 
   Node nodeOf(Value value, int64_t dim) const;
   Node find(Node node) const;
-  /// Joins two dimensions that agree in `parts` parts; returns false if the units of their classes
-  /// are incompatible with that.
+  /// Joins two dimensions that both consist of `parts` corresponding parts. Returns false if the
+  /// units of their classes do not allow it.
   bool join(Node a, Node b, int64_t parts);
   void joinDimensions(Value a, Value b);
   void addValue(Value value);

@@ -74,8 +74,8 @@ private:
 //===----------------------------------------------------------------------===//
 
 /// Forms are placed directly after the value, so that every user can use them. Those of an argument
-/// are before the first op that needs them: at the beginning of the program, the first op of the
-/// model would be one of that op's layer.
+/// are before the first op that needs them. At the beginning of the program, they would make the
+/// layer of that op the first one of the model.
 void Padder::setAfter(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return builder.setInsertionPoint(argument.getOwner()->findAncestorOpInBlock(*current));
@@ -171,8 +171,8 @@ void Padder::noteClean(Operation &op) {
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// The operand as the op needs it: padding that the op cannot take is cut off, and padding that it
-/// would reduce is masked.
+/// Returns the form of the operand that the op needs: without padding that the op does not support,
+/// and with padding that it would reduce masked.
 Value Padder::operandFor(OpOperand &operand, const ShardingRule &rule) {
   Value value = operand.get();
   RankedTensorType real = typeBefore(value);

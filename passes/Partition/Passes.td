@@ -82,7 +82,7 @@ def PadDimensions : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
     `st.target` gives such multiples (`matrix_alignment`, `matrix_row_bytes`; without a target the
     options do), the contracted and kept dimensions of a parameter become a multiple of the larger
     one, or otherwise of the smaller one, on each shard: 30522 columns of a vocabulary in bf16
-    become 30528, 50257 become 50304. A dimension that would grow by more than `most-percent` stays.
+    become 30528, 50257 become 50304. A dimension that would grow by more than `max-percent` stays.
 
     The module's `st.parameter_shapes` gives the padded shapes of another program's parameters by
     name. The pass then uses the same shapes instead of those that products need.
@@ -103,7 +103,7 @@ def PadDimensions : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
     Option<"rowAlignment", "row-alignment", "int64_t", "1",
            "Required alignment of operand rows of products in bytes, without a target; 1: any">,
     Option<"rowBytes", "row-bytes", "int64_t", "1", "Preferred alignment of operand rows of products in bytes, without a target; 1: no preference">,
-    Option<"maxPercent", "most-percent", "int64_t", "6", "Largest growth of a dimension for this alignment, in percent">
+    Option<"maxPercent", "max-percent", "int64_t", "6", "Largest growth of a dimension for this alignment, in percent">
   ];
   let statistics = [
     Statistic<"insertedMasks", "inserted-masks", "Values whose padding is masked">
@@ -200,7 +200,7 @@ def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
   let options = [
     Option<"explain", "explain", "std::string", "",
            "Output file for a table of each reshard's traffic and reason (JSON for .json)">,
-    Option<"minPartBytes", "least-part", "int64_t", "8192",
+    Option<"minPartBytes", "min-part-bytes", "int64_t", "8192",
            "Minimum bytes of a part that one of several copies sends to the next stage">
   ];
   let statistics = [

@@ -81,7 +81,7 @@ private:
     return function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), attribute);
   }
   std::optional<unsigned> resultOf(BlockArgument argument) const;
-  NamedAttrList rowAttributes(const NamedAttrList &whole, int64_t row, int64_t rows) const;
+  NamedAttrList rowAttributes(const NamedAttrList &stacked, int64_t row, int64_t rows) const;
 
   /// A row of a value, computed from rows if the value is.
   Value rowOf(Value value, int64_t row);
@@ -139,15 +139,15 @@ void Unstacking::findStacks() {
 // Arguments and results
 //===----------------------------------------------------------------------===//
 
-NamedAttrList Unstacking::rowAttributes(const NamedAttrList &whole, int64_t row,
+NamedAttrList Unstacking::rowAttributes(const NamedAttrList &stacked, int64_t row,
                                         int64_t rows) const {
-  NamedAttrList attributes(whole);
+  NamedAttrList attributes(stacked);
   MLIRContext *context = function.getContext();
   Builder make(context);
   SmallVector<NamedAttribute> stack = {make.getNamedAttr("row", make.getI64IntegerAttr(row)),
                                        make.getNamedAttr("rows", make.getI64IntegerAttr(rows))};
   for (StringRef key : {kNameAttr, kOfAttr})
-    if (auto name = dyn_cast_or_null<StringAttr>(whole.get(key))) {
+    if (auto name = dyn_cast_or_null<StringAttr>(stacked.get(key))) {
       stack.push_back(make.getNamedAttr(key == kNameAttr ? "name" : "of", name));
       if (names.contains(name))
         attributes.set(key, make.getStringAttr(name.getValue() + "." + Twine(row)));
@@ -223,14 +223,14 @@ void Unstacking::renumberDonations() {
 /// The op on rows instead of complete operands; broadcast scalars stay.
 Value Unstacking::copyForRow(Operation *op, int64_t row) {
   IRMapping mapping;
-  auto whole = cast<RankedTensorType>(op->getResult(0).getType());
+  auto stacked = cast<RankedTensorType>(op->getResult(0).getType());
   for (Value operand : op->getOperands())
     if (auto type = dyn_cast<RankedTensorType>(operand.getType());
-        type && type.getShape() == whole.getShape())
+        type && type.getShape() == stacked.getShape())
       mapping.map(operand, rowOf(operand, row));
   builder.setInsertionPointAfter(op);
   Operation *copy = builder.clone(*op, mapping);
-  copy->getResult(0).setType(rowType(whole));
+  copy->getResult(0).setType(rowType(stacked));
   return copy->getResult(0);
 }
 

@@ -367,7 +367,7 @@ Value ProgramEmitter::get(Value value) {
 }
 
 Value ProgramEmitter::copyOp(Operation *op, Value value) {
-  // Each op that slices along an axis queries the index; a task needs it once.
+  // Each op that slices along an axis queries the index. A task needs only one query.
   if (auto index = dyn_cast<AxisIndexOp>(op)) {
     Value &known = axisIndices[{index.getAxisAttr(), index.getShift()}];
     if (!known)
@@ -387,7 +387,7 @@ Value ProgramEmitter::copyOp(Operation *op, Value value) {
 }
 
 void ProgramEmitter::writeBuffers(Operation *op) {
-  // A copy in a later task is not the one in the buffer.
+  // A value that is recomputed in a later task is not written to the buffer.
   if (!plan.isComputedIn(*task, op->getResult(0)))
     return;
   for (Value result : op->getResults())

@@ -207,7 +207,7 @@ void TaskAnalysis::markLoss() {
     if (role && role.getValue() == "loss")
       roots.push_back(value);
   }
-  // Without a loss there is no backward part: everything is forward.
+  // Without a loss there is no backward part, so all ops are forward.
   if (roots.empty())
     llvm::append_range(roots, terminator->getOperands());
   markSlice(roots, &OpInfo::leadsToLoss);
@@ -311,8 +311,8 @@ void TaskAnalysis::assignPhases() {
   }
 }
 
-/// Returns true if an op multiplies tensors of a micro-batch's rows, or is unknown: only its
-/// results show whether the rows are still there.
+/// Returns true if the results of an op may still have the rows of the micro-batch: it multiplies
+/// tensors with these rows, or is unknown.
 static bool mayKeepRows(Operation *op) {
   return isa<stablehlo::DotGeneralOp, stablehlo::ConvolutionOp>(op) ||
          (op->getNumRegions() > 0 && !isa<stablehlo::ReduceOp, stablehlo::ScatterOp>(op));

@@ -13,7 +13,7 @@ OperandRange TaskItem::getOperands() const {
   OperandRange operands = op->getOperands();
   if (kind == Result)
     return operands.slice(resultNumber, 1);
-  // The receiving half of a transfer reads nothing of this stage.
+  // The receiving half of a transfer reads no value of this stage.
   if (kind == Compute && isa<TransferOp>(op))
     return operands.slice(0, 0);
   return operands;
@@ -104,7 +104,8 @@ void GroupPlan::addResults() {
     if (!hasStage(stage))
       continue;
     Phase phase = analysis.getValuePhase(value).value_or(Phase::Update);
-    // Other tasks do not see a new state (a counter is known before anything else).
+    // Other tasks do not read the new state: a counter, for example, changes before other values
+    // are computed.
     auto role = function.getResultAttrOfType<StringAttr>(number, kRoleAttr);
     bool isState = role && (role.getValue() == "parameter" || role.getValue() == "optimizer_state");
     if (isState || phase == Phase::Prologue)

@@ -39,7 +39,7 @@ public:
   int64_t getGroup() const { return group; }
   ArrayRef<int64_t> getStages() const { return stages; }
   bool hasStage(int64_t stage) const { return llvm::is_contained(stages, stage); }
-  /// In an order in which they may run: backward through the stages where gradients flow.
+  /// In an order in which they may run: phases in which gradients flow visit the stages in reverse.
   MutableArrayRef<TaskPlan> getTasks() { return tasks; }
   /// Returns true if a task computes a value rather than reads the result of an earlier task.
   bool isComputedIn(const TaskPlan &task, Value value) const;

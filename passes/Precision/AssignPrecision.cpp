@@ -158,8 +158,8 @@ Decision PrecisionAssignment::decide(Operation *op) {
   return decision;
 }
 
-/// Nothing updates a frozen matrix, so it is stored in the type in which products read it. A single
-/// row is a vector.
+/// A frozen matrix is never updated, so it is stored in the type in which products read it. A
+/// matrix of one row counts as a vector.
 bool PrecisionAssignment::isStoredNarrow(BlockArgument argument) {
   auto isLong = [](int64_t size) { return size > 1; };
   return isFloatTensor(argument) &&

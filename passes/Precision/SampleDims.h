@@ -9,7 +9,7 @@ namespace mlir::st {
 /// The samples are the first dimension of the arguments of role "batch". The ops' factor rules
 /// determine which dimension of each value has the sample as its major part: a dimension of 4
 /// samples of 8 tokens each does, a dimension of 8 tokens of 4 samples each does not. A dimension
-/// of 2 groups of 2 samples does too. Values within regions have none.
+/// of 2 groups of 2 samples does too. Values within regions have no such dimension.
 class SampleDims {
 public:
   explicit SampleDims(func::FuncOp function);
@@ -22,7 +22,7 @@ public:
 
 private:
   void visit(Operation &op);
-  /// Returns true if a dimension or a factor of this size may have parts of samples or groups.
+  /// Returns true if a dimension or a factor of this size may consist of samples or groups of them.
   bool divides(int64_t size) const {
     return size > 1 && (size % samples == 0 || samples % size == 0);
   }

@@ -145,7 +145,7 @@ static void guessBlocks(const ShardingRule &rule, const TensorFactors &tensor,
 }
 
 /// Returns the axes of the op's tensors, each on one factor of every part. If two axes conflict,
-/// the first wins.
+/// the first takes precedence.
 SmallVector<Splits, 4> Constraints::merge(const OpNode &node, ArrayRef<Tensor> tensors) const {
   const ShardingRule &rule = node.rule;
   SmallVector<Splits, 4> merged = micro.placement(node).factors;

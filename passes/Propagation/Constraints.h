@@ -8,10 +8,10 @@
 
 namespace mlir::st {
 
-/// A constraint says how a value should be sharded so that neighbouring ops agree. `Resolution`
-/// later decides what each op does with it: a product whose weight is sharded along the contracted
-/// dimension leaves partial sums, and the constraint determines the sharding to which they are
-/// reduced.
+/// A constraint is the sharding that a value should have so that neighbouring ops agree.
+/// `Resolution` later decides how each op uses it: a product whose weight is sharded along the
+/// contracted dimension leaves partial sums, and the constraint determines the sharding to which
+/// they are reduced.
 ///
 /// Seeds are arguments, function results, pinned updates and `st.constrain` ops. A constraint only
 /// grows. The constraint of a seed grows only in its open dimensions. Conflicts are resolved in

@@ -19,7 +19,7 @@ TensorSharding MicroAnalysis::sharding(Value value) const {
 
 void MicroAnalysis::reduceForAll(Value value) {
   reduced.insert(value);
-  // An earlier op took it unreduced and must be visited again.
+  // An earlier op used the value unreduced and must be visited again.
   changed |= passed.contains(value);
 }
 
@@ -49,7 +49,7 @@ LogicalResult MicroAnalysis::placeVarying(const OpNode &node, OpSharding &how) {
     std::optional<int64_t> dim = varying.dimOf(kMicroAxis);
     if (!dim)
       continue;
-    // The scale of an exact sum in a loop belongs to all samples.
+    // All samples share the scale of an exact sum in a loop.
     const bool isExactLoop = isa<stablehlo::WhileOp>(node.op) &&
                              node.op->getParentOfType<ModuleOp>()->hasAttr(kExactSumsAttr);
     auto refuse = [&](const Twine &why) {

@@ -12,8 +12,8 @@ class MicroAnalysis {
 public:
   explicit MicroAnalysis(const StepGraph &graph) : graph(graph) {}
 
-  /// Fails, with a diagnostic that names the op, if an op needs a value that varies along `micro`
-  /// as a whole.
+  /// Fails, with a diagnostic that names the op, if an op needs all micro-batches of a value that
+  /// varies along `micro`.
   LogicalResult run();
 
   /// The use of `micro` by an op: it splits a factor, or passes on an unreduced value.
@@ -35,7 +35,7 @@ private:
   LogicalResult checkCaptured(const OpNode &node);
   LogicalResult checkResults() const;
   /// Ops that do not vary but are only used along `micro` are computed per micro-batch, so a
-  /// broadcast is never in memory as a whole.
+  /// broadcast over all micro-batches is never in memory.
   void followUsers();
   std::optional<TensorSharding> wantedByUsers(Value value) const;
 

@@ -10,11 +10,11 @@ namespace mlir::st {
 /// alone, not on costs: `Constraints` and `Resolution` decide how values are computed.
 ///
 /// Axes spread along a factor as far as all tensors with it agree (Shardy's basic factor
-/// propagation). The rules for what competes were found by comparison with JAX's CPU: if two
-/// factors of a tensor compete for an axis, that of the first operand gets it; in an elementwise
-/// op, the one with more parts, and in others a factor along which elements do not move.
-/// Elementwise ops come first. A dimension may have axes that do not divide it, and axes propagate
-/// along dimensions that an op cannot split: a slice of a slice may be split again.
+/// propagation). The rules for competing factors were found by comparison with JAX's CPU platform:
+/// if two factors of a tensor compete for an axis, that of the first operand gets it; in an
+/// elementwise op, the one with more parts, and in others a factor along which elements do not
+/// move. Elementwise ops come first. A dimension may have axes that do not divide it, and axes
+/// propagate along dimensions that an op cannot split: a slice of a slice may be split again.
 class OpenResults {
 public:
   explicit OpenResults(const StepGraph &graph) : graph(graph) {}

@@ -93,7 +93,7 @@ struct PropagateShardings : mlir::st::impl::PropagateShardingsBase<PropagateShar
     if (failed(checkSeeds(function, axes)))
       return failure();
     carryCaptures(function);
-    // A single device reduces nothing.
+    // There are no reductions on a single device.
     if (llvm::any_of(axes.used(), [](Axis axis) { return axis != kMicroAxis; }))
       reassociateSums(function);
     FailureOr<StepGraph> graph = StepGraph::build(function, axes);

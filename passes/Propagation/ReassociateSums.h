@@ -5,9 +5,9 @@
 
 namespace mlir::st {
 
-/// In sums of three or more, adds products before anything else: if products leave partial sums,
-/// all are reduced at once, and reduced values are added afterwards. An example is the cotangent of
-/// the common input of queries, keys, values and a residual connection.
+/// In sums of three or more values, adds products first. If products leave partial sums, one
+/// reduction then serves all of them, and reduced values are added afterwards. An example is the
+/// cotangent of the common input of queries, keys, values and a residual connection.
 void reassociateSums(func::FuncOp function);
 
 } // namespace mlir::st

@@ -50,8 +50,8 @@ void Resolution::passSums(const OpNode &node, OpSharding &how) const {
   }
 }
 
-/// Returns true if the remaining sum over devices of a sum over micro-batches can wait for all
-/// micro-batches: no constraint takes it before.
+/// Returns true if a sum over micro-batches can be reduced over devices after the last micro-batch:
+/// no constraint requires it earlier.
 static bool isSummedLate(Value result) {
   return llvm::none_of(result.getUsers(), [](Operation *user) {
     auto constrain = dyn_cast<ConstrainOp>(user);
@@ -114,7 +114,7 @@ OpSharding Resolution::choose(const OpNode &node) {
   if (axes.empty())
     return base;
 
-  // Updates and constraints are computed as pinned, at any cost.
+  // Updates and constraints are computed in their pinned sharding, whatever the cost.
   if ((node.isPinned || isa<ConstrainOp>(node.op)) && !node.rule.results.empty()) {
     OpSharding exact = base;
     if (readFactors(node.rule, node.rule.results[0], constraints.of(node.op->getResult(0)),
@@ -138,7 +138,7 @@ OpSharding Resolution::choose(const OpNode &node) {
   }
   for (auto [i, result] : llvm::enumerate(node.op->getResults())) {
     TensorSharding wanted = constraints.of(result);
-    // The reduction over micro does not count for this op.
+    // The cost of this op does not include the reduction over micro.
     TensorSharding left = resultSharding(node.rule, base, i, rankOf(result));
     wanted.kind = left.kind;
     wanted.unreduced = left.unreduced;

@@ -6,8 +6,8 @@
 
 namespace mlir::st {
 
-/// Chooses in program order how each op is computed, by cost: from the shardings its operands have
-/// to those its results should have. Then computes every free value once per sharding in which it
+/// Chooses the sharding of each op by cost, in program order, from the shardings of its operands
+/// and the constraints of its results. Then computes every free value once per sharding in which it
 /// is used, and records all shardings.
 class Resolution {
 public:

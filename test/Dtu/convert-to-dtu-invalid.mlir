@@ -40,7 +40,7 @@ st.program @g stages [0] devices [0] first_rank 0 mesh @mesh {
 st.mesh @mesh <["t"=1], micro=1>
 st.program @g stages [0] devices [0] first_rank 0 mesh @mesh {
   st.task @t forward stage 0 (%mb) {
-    // expected-error @+1 {{has values of 'complex<f32>', a type that the DTU does not have}}
+    // expected-error @+1 {{has values of 'complex<f32>', a type that the DTU does not support}}
     %0 = stablehlo.constant {st.addresses = [#st.address<offset = 0>]} dense<(1.0, 0.0)> : tensor<8x8xcomplex<f32>>
   }
 }

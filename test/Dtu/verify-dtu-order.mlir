@@ -11,7 +11,7 @@
 // RUN: st-opt --verify-dtu-order=work=10 %t.dtu.mlir 2>&1 >/dev/null | FileCheck %s --check-prefix=WORK
 
 // EARLY: verify-dtu-order: {{.*}}expected
-// WAIT: error: group "group0", rank 0, micro-batch 0: program 'forward0', {{.*}} nothing orders the two
+// WAIT: error: group "group0", rank 0, micro-batch 0: program 'forward0', {{.*}} no synchronisation orders them
 // SIGNAL: error: group "group0", rank 0, micro-batch 0: waits forever: program 'forward0', {{.*}} on
 // RECEIVE: error: {{.*}}
 // WORK: remark: proved 0 of {{[0-9]+}} different program runs free of races, and none of them free of deadlock; verify-dtu-order with more work proves the others

@@ -28,7 +28,7 @@ func.func @main(%w: tensor<f32> {tf.aliasing_output = 0 : i32}, %a: tensor<f32>,
 
 // -----
 
-// expected-error@+1 {{argument 1 "temperature" is a scalar that a runner does not know}}
+// expected-error@+1 {{argument 1 "temperature" is a scalar that the runner does not provide}}
 func.func @main(%w: tensor<f32> {tf.aliasing_output = 0 : i32}, %a: tensor<f32> loc("temperature")) -> (tensor<f32>, tensor<f32>) {
   %0 = stablehlo.add %w, %a : tensor<f32>
   %1 = stablehlo.multiply %w, %a : tensor<f32>

@@ -106,7 +106,7 @@ module attributes {st.ring_axis = "context"} {
       st.write %scattered to @dk : tensor<8x4xf32>
 
       // A bias for each key needs all keys at once.
-      // REMARK: remark: needs the keys or values of all devices at once, so they are gathered
+      // REMARK: remark: needs the keys or values of all devices together, so they are gathered
       // REMARK-NOT: remark
       // CHECK: st.all_gather
       // CHECK-NOT: st.all_gather

@@ -16,7 +16,7 @@ module attributes {st.target = #st.target<backend = "dtu", device = "test", alig
 
 module attributes {st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 16384>} {
   st.mesh @mesh <[], micro=4>
-  // expected-error @+1 {{device group group0: device 0 needs 25600 bytes and has 16384 (a rank: activations 24576, gradients 0, inputs 1024, optimizer 0, parameters 0, workspace 0); 8 micro-batches (accum_degree) of 2 rows a device make room}}
+  // expected-error @+1 {{device group group0: device 0 needs 25600 bytes and has 16384 (a rank: activations 24576, gradients 0, inputs 1024, optimizer 0, parameters 0, workspace 0); 8 micro-batches (accum_degree) of 2 rows per device fit}}
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     st.input @ids "ids" role "batch" global tensor<16x16xi32> slice <@mesh, [{"micro"}, {}]> local tensor<4x16xi32> micro_dim 0
     st.buffer @stash "stash" slots 2 : tensor<4x768xf32>
@@ -31,7 +31,7 @@ module attributes {st.target = #st.target<backend = "dtu", device = "test", alig
 
 module attributes {st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 10240>} {
   st.mesh @mesh <["data"=2], micro=1>
-  // expected-error @+1 {{and has 10240 (a rank: activations 0, gradients 0, inputs 0, optimizer 8192, parameters 4096, workspace 0); "zero": 1 in the parallel file makes room}}
+  // expected-error @+1 {{and has 10240 (a rank: activations 0, gradients 0, inputs 0, optimizer 8192, parameters 4096, workspace 0); "zero": 1 in the parallel file frees enough}}
   st.program @group0 stages [0] devices [0, 1] first_rank 0 mesh @mesh {
     st.state @w "w" role "parameter" of "" global tensor<1024xf32> slice <@mesh, [{}]> local tensor<1024xf32>
     st.state @m "w.exp_avg" role "optimizer_state" of "w" global tensor<1024xf32> slice <@mesh, [{}]> local tensor<1024xf32>
@@ -46,7 +46,7 @@ module attributes {st.target = #st.target<backend = "dtu", device = "test", alig
 
 module attributes {st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 10240>} {
   st.mesh @mesh <[], micro=4>
-  // expected-error @+1 {{needs 16384 bytes and has 10240 (a rank: activations 16384, gradients 0, inputs 0, optimizer 0, parameters 0, workspace 0); "recompute": "full" in the parallel file frees about 10500 bytes, which makes room}}
+  // expected-error @+1 {{needs 16384 bytes and has 10240 (a rank: activations 16384, gradients 0, inputs 0, optimizer 0, parameters 0, workspace 0); "recompute": "full" in the parallel file frees about 10500 bytes, which is enough}}
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     st.buffer @stash "stash" slots 4 : tensor<1024xf32>
     st.task @forward0 forward stage 0 (%mb) attributes {st.recompute_saves = {full = array<i64: 3000, 1500>, selective = array<i64: 1000, 500>}} {
@@ -80,7 +80,7 @@ module {
 
 module attributes {st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 10240, host_bytes = 100000>} {
   st.mesh @mesh <[], micro=4>
-  // expected-error @+1 {{needs 24576 bytes and has 10240 (a rank: activations 24576, gradients 0, inputs 0, optimizer 0, parameters 0, workspace 0); "offload": true in the parallel file moves about 20480 bytes to the host, which makes room}}
+  // expected-error @+1 {{needs 24576 bytes and has 10240 (a rank: activations 24576, gradients 0, inputs 0, optimizer 0, parameters 0, workspace 0); "offload": true in the parallel file moves about 20480 bytes to the host, which is enough}}
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     st.buffer @stash0 "stash" slots 4 : tensor<1024xf32>
     st.buffer @stash1 "stash" slots 2 : tensor<1024xf32>

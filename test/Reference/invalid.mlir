@@ -22,7 +22,7 @@ module {
 // -----
 
 func.func @main() -> tensor<f8E4M3FN> {
-  // expected-error@below {{the reference interpreter has no values of type 'tensor<f8E4M3FN>'}}
+  // expected-error@below {{the reference interpreter does not support values of type 'tensor<f8E4M3FN>'}}
   %0 = stablehlo.constant dense<0.0> : tensor<f8E4M3FN>
   return %0 : tensor<f8E4M3FN>
 }
@@ -30,7 +30,7 @@ func.func @main() -> tensor<f8E4M3FN> {
 // -----
 
 func.func @main() -> tensor<4000000x4000000xf32> {
-  // expected-error@below {{the reference interpreter has no values of type}}
+  // expected-error@below {{the reference interpreter does not support values of type}}
   %0 = stablehlo.constant dense<0.0> : tensor<4000000x4000000xf32>
   return %0 : tensor<4000000x4000000xf32>
 }
@@ -38,7 +38,7 @@ func.func @main() -> tensor<4000000x4000000xf32> {
 // -----
 
 func.func @main() {
-  // expected-error@below {{the reference interpreter does not know the target 'mystery'}}
+  // expected-error@below {{the reference interpreter does not support the target 'mystery'}}
   %0 = stablehlo.custom_call @mystery() : () -> tensor<f32>
   return
 }
@@ -101,7 +101,7 @@ func.func @main() -> (tensor<f32> {st.name = "w"}, tensor<f32> {st.name = "w"}) 
 
 func.func @main() -> tensor<i32> {
   %x = stablehlo.constant dense<1> : tensor<i32>
-  // expected-error@below {{the reference interpreter has no values of type 'tuple<tensor<i32>, tensor<i32>>'}}
+  // expected-error@below {{the reference interpreter does not support values of type 'tuple<tensor<i32>, tensor<i32>>'}}
   %0 = stablehlo.tuple %x, %x : tuple<tensor<i32>, tensor<i32>>
   %1 = stablehlo.get_tuple_element %0[0] : (tuple<tensor<i32>, tensor<i32>>) -> tensor<i32>
   return %1 : tensor<i32>

@@ -11,7 +11,7 @@ from program_builder import MESHES, constraint_text, seed_text
 
 PREPARE = "differentiate,canonicalize,cse,add-optimizer{{{optimizer}}},canonicalize"
 LOCAL = ("apply-parallel-config{config=CONFIG},expand-branches,pad-dimensions,propagate-shardings,assign-stages,"
-         "insert-reshards{least-part=16},global-to-local,simplify-collectives")
+         "insert-reshards{min-part-bytes=16},global-to-local,simplify-collectives")
 TASKS = LOCAL + ",split-tasks,rematerialise,combine-collectives,reuse-accumulators"
 # The compilation phases up to which a step may go before it runs.
 ROADS = (LOCAL, TASKS, TASKS + ",schedule-pipeline",
@@ -283,7 +283,7 @@ class Step:
             parallel["schedule"] = self.rng.choice(["zb-h1", "zb-h2"])
         if self.rng.random() < 0.5:
             # Rows of weights with 4 or 8 elements, as matrix units need.
-            road = road.replace("pad-dimensions", "pad-dimensions{row-alignment=%d row-bytes=%d most-percent=100}" % (
+            road = road.replace("pad-dimensions", "pad-dimensions{row-alignment=%d row-bytes=%d max-percent=100}" % (
                 self.rng.choice([(16, 16), (8, 32), (16, 32)])))
         attributes = (f"st.prepare = {json.dumps(PREPARE.format(optimizer=optimizer))}, st.passes = {json.dumps(road)}, "
                       f"st.parallel = {quoted(json.dumps(parallel))}")

@@ -39,7 +39,7 @@ bool isCapturing(void *stream);
 /// Returns true if all of the memory is allocated on some GPU.
 bool isTaken(uint64_t address, size_t bytes);
 
-/// The GPU that the calling thread has made current, or -1; and a function to set it.
+/// Gets and sets the current GPU of the calling thread; -1: none.
 int currentGpu();
 void enter(int gpu);
 

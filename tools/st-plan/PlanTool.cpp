@@ -1,6 +1,6 @@
 #include "tools/st-plan/PlanTool.h"
 
-#include "tools/st-plan/Fates.h"
+#include "tools/st-plan/KeyStatuses.h"
 
 #include "lib/Costs/Profile.h"
 #include "lib/Driver/DiagnosticPrinter.h"

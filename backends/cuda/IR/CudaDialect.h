@@ -1,4 +1,4 @@
-// The cuda dialect: work of a task that a vendor's library computes.
+// The cuda dialect: ops that a vendor's library computes.
 #pragma once
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"

@@ -54,7 +54,7 @@ public:
   virtual absl::Status runBody() = 0;
 };
 
-/// Recorded work of a stream, which can be submitted as a whole.
+/// Recorded work of a stream, which is submitted in one call.
 class GpuGraph {
 public:
   virtual ~GpuGraph() = default;
@@ -65,8 +65,8 @@ class GpuStream {
 public:
   virtual ~GpuStream() = default;
 
-  /// Between these, copies, kernels, products and attention are recorded into a graph instead of
-  /// run. Products and attention must be prepared.
+  /// Between beginRecording() and endRecording(), copies, kernels, products and attention are
+  /// recorded into a graph instead of run. Products and attention must be prepared.
   virtual bool canRecord() const { return false; }
   virtual absl::Status beginRecording() = 0;
   virtual absl::StatusOr<std::unique_ptr<GpuGraph>> endRecording() = 0;
@@ -82,7 +82,7 @@ public:
                                 const ProductOperands &operands) = 0;
   /// Chooses an implementation and allocates its memory, by timing candidates if a trial is given.
   /// Returns false if the commands of the body are faster. Unimplemented if the device has no
-  /// implementation of the whole command.
+  /// implementation of the command.
   virtual absl::StatusOr<bool> prepare(const proto::CudaProduct &product,
                                        const ProductOperands &operands, GpuTrial *trial) = 0;
   /// True if `prepare` succeeded; only then may the product be run.
@@ -90,9 +90,9 @@ public:
   /// Forgets prepared products.
   virtual void forgetProducts() {}
 
-  /// Prepares attention by a library, which then allocates its memory. The status says why the
-  /// library is not used, for instance because its results in the trial differ from those of the
-  /// body. Unprepared attention is not run.
+  /// Prepares attention by a library, which then allocates its memory. An error is the reason why
+  /// the library is not used, for instance because its results in the trial differ from those of
+  /// the body. Only prepared attention may be run.
   virtual absl::Status prepare(const proto::CudaAttention &attention, GpuTrial &trial) = 0;
   virtual bool canAttend(const proto::CudaAttention &attention) const = 0;
   virtual absl::Status attend(const proto::CudaAttention &attention,
@@ -122,8 +122,8 @@ public:
     int64_t bytes = 0;
   };
   /// A send completes when its receiver takes it; all pieces are transferred together. The group
-  /// must be ready, and may need time to become ready again: only then does the stream have the
-  /// work. The first message between two members requires calls by both.
+  /// must be ready before the call. The work is in the stream only when the group is ready again,
+  /// which may take time. The first message between two members requires calls by both.
   virtual absl::Status transfer(GpuStream &stream, absl::Span<const Piece> sent,
                                 absl::Span<const Piece> received) = 0;
 
@@ -171,7 +171,7 @@ public:
 /// The host device: kernels are functions of the shared object among the images.
 absl::StatusOr<std::unique_ptr<GpuDevice>> createHostDevice(const proto::CudaCode &code);
 
-/// Unavailable if NCCL is missing; says what is missing.
+/// Unavailable, with the name of the missing library or function, if NCCL cannot be used.
 absl::Status findNccl();
 
 /// An id shared by the members of a group.

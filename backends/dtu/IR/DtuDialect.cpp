@@ -21,7 +21,8 @@ void DtuDialect::initialize() {
       >();
 }
 
-/// Limits that no machine reaches. Machine limits are checked where the machine is known.
+/// Limits above those of any machine. The limits of a machine are checked once the machine is
+/// known.
 static isa::MachineLimits noLimits() {
   constexpr int64_t large = int64_t(1) << 60;
   return {/*cores=*/1 << 20, /*dteQueues=*/1 << 20, large, large, large, large};

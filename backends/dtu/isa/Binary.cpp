@@ -14,8 +14,8 @@ namespace {
 
 constexpr absl::string_view kMagic = "DTUP";
 constexpr uint64_t kVersion = 2;
-// A one-byte instruction takes about a hundred bytes in memory. These limits stop hostile input
-// from requesting more than a machine has.
+// A one-byte instruction takes about a hundred bytes in memory. These limits bound the memory that
+// a malicious input can request.
 constexpr uint64_t kMaxInstructions = 1 << 20;
 constexpr uint64_t kMaxStreams = 1 << 12;
 
@@ -72,7 +72,7 @@ public:
   void extent(const char *, const Extent &value) {
     number(value.tile);
     reg("", value.reg);
-    // A limit without a register has no meaning but must survive a round trip.
+    // A limit without a register has no meaning, but a round trip must preserve it.
     number(value.limit);
   }
   void sizes(const char *, const std::vector<Extent> &value) {

@@ -12,8 +12,8 @@ namespace st::dtu {
 
 std::string encode(const Program &program);
 
-/// Decodes the output of encode(). Other bytes are an InvalidArgument, never a crash; decoding
-/// takes at most a fixed multiple of the input's memory. A decoded program is well-formed but not
+/// Decodes the output of encode(). Returns InvalidArgument for all other bytes; decoding takes at
+/// most a fixed multiple of the input's memory. A decoded program is well-formed but not
 /// necessarily valid.
 absl::StatusOr<Program> decode(absl::string_view bytes);
 

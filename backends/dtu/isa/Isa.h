@@ -60,7 +60,7 @@ struct Affine {
   std::vector<Term> terms;
 };
 
-/// The op that combines arriving data with the destination; None replaces it.
+/// The op that combines received data with the destination; None replaces the destination.
 enum class Reduce : uint8_t { None, Sum, Max, Min, And, Or, Mul };
 
 /// A byte address. In a dte stream an L1 address names its core through `core`
@@ -249,8 +249,8 @@ enum class VectorOp : uint8_t {
   // generators: dst[r][c] = start + r*rowStep + c*colStep (integer)
   Iota,
   Fill,
-  // reductions over columns to dst[r], or over rows to dst[c]; `accumulate` combines with what dst
-  // holds
+  // reductions over columns to dst[r], or over rows to dst[c]; `accumulate` combines the result
+  // with dst
   RowSum,
   RowMax,
   RowMin,
@@ -270,10 +270,10 @@ struct TileOperand {
 
 /// dst[r][c] = op(src0[r][c], src1[r][c], src2[r][c]) over rows x cols. Arithmetic is done in the
 /// type of src0 (of src1 for Select); for Copy a conversion as StableHLO's convert. Reductions
-/// write dst by dst.rowStride (Row*) or dst.colStride (Col*). An operand may be the very tile that
-/// dst is; any other overlap is a program error. 16-bit operands are computed in f32 and rounded
-/// once, to dst.type. Sums have one order: RowSum adds column c to partial sum c mod 16 and then
-/// folds the partial sums 16 -> 8 -> 4 -> 2 -> 1 (i with i + half); ColSum adds rows top to bottom;
+/// write dst by dst.rowStride (Row*) or dst.colStride (Col*). An operand may be the same tile as
+/// dst; any other overlap is a program error. 16-bit operands are computed in f32 and rounded once,
+/// to dst.type. Sums have one order: RowSum adds column c to partial sum c mod 16 and then folds
+/// the partial sums 16 -> 8 -> 4 -> 2 -> 1 (i with i + half); ColSum adds rows top to bottom;
 /// `accumulate` is dst + result.
 struct Vector {
   VectorOp op = VectorOp::Copy;

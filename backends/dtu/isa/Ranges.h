@@ -1,6 +1,6 @@
 // Exact address ranges for registers with known, independent values: counters of loops with
-// constant bounds, and the instance number. The program really accesses the extremes found here, so
-// exceeding a memory is always an error and never a false alarm.
+// constant bounds, and the instance number. The program accesses both ends of each range, so a
+// range that exceeds a memory is always an error of the program.
 #pragma once
 
 #include "backends/dtu/isa/Isa.h"

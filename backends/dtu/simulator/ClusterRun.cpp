@@ -136,7 +136,7 @@ bool ClusterRun::claimArrived() {
       inbox.awaited.push_back(key);
     }
   }
-  // A rank that expects no message can never continue, so no other rank needs to wake it.
+  // A rank that waits for no message can never continue, so no other rank needs to wake it.
   inbox.parked = ready.empty();
   if (inbox.parked)
     engine.await(inbox.awaited, 1);

@@ -1,5 +1,5 @@
-// One cluster as it runs its schedule: the stream instances of the current task, their registers,
-// semaphores and barriers.
+// The execution of a schedule on one cluster: the stream instances of the current task, their
+// registers, semaphores and barriers.
 #pragma once
 
 #include "backends/dtu/simulator/ControlFlow.h"

@@ -219,7 +219,7 @@ struct DecodedStream {
 
 struct DecodedProgram {
   Program source;      ///< without instructions
-  std::string encoded; ///< the whole program, for messages
+  std::string encoded; ///< the encoded program, for messages
   std::vector<DecodedStream> streams;
   std::vector<std::string> labels; ///< of all streams
 

@@ -237,7 +237,7 @@ int64_t Simulator::touchMemory(int threads) const {
         chunks.emplace_back(memory.data + at, std::min(kChunk, memory.bytes - at));
     }
   std::atomic<size_t> next{0};
-  // Memory that no thread touches here is touched by the first step.
+  // The first step allocates pages that no thread touches here.
   (void)runOnThreads(std::min<int64_t>(threads, static_cast<int64_t>(chunks.size())), [&] {
     for (size_t i; (i = next.fetch_add(1)) < chunks.size();)
       LazyMemory::touch(chunks[i].first, chunks[i].second);

@@ -1,6 +1,6 @@
-// The DTU simulator: runs instruction streams on data (execute) and in simulated
-// time (time). The two share the decoded program and nothing else: data never
-// waits for time, and time reads no data.
+// The DTU simulator: runs instruction streams on data (execute) and in simulated time (time). The
+// two share only the decoded program: execution never waits for simulated time, and timing reads no
+// data.
 //
 // Typical use, once an Executable's tasks are decoded to dtu::Program:
 //
@@ -137,7 +137,7 @@ struct RankTiming {
   int64_t vectorElements = 0;
   int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0; ///< read and written by DTE and links
   int64_t toHostBytes = 0, fromHostBytes = 0;
-  int64_t l3BurstBytes = 0; ///< of `l3Bytes`, counted in whole bursts
+  int64_t l3BurstBytes = 0; ///< `l3Bytes` rounded up to bursts
   int64_t l2Busy = 0;
   int64_t sentBytes = 0, receivedBytes = 0, messages = 0;
   int64_t instructions = 0;                ///< as in TaskWork
@@ -190,15 +190,15 @@ public:
   absl::StatusOr<ProgramId> load(const Program &program);
 
   int64_t numRanks() const;
-  /// The rank's arena: arenaBytes bytes, initially zero, taken from the host as they are touched.
-  /// Null if the rank does not exist here or the host cannot reserve the arenas.
+  /// The rank's arena of arenaBytes bytes, initially zero. Its pages are allocated on first access.
+  /// Null if this process does not simulate the rank or the host cannot reserve the arenas.
   uint8_t *memory(int64_t rank);
 
   /// Reserves the memory that memory() returns; an error if the host refuses.
   absl::Status reserveMemory();
 
-  /// Takes the memory of all arenas here from the host, without a change of its contents. May run
-  /// concurrently with all other calls. Returns its bytes; 0 before reserveMemory().
+  /// Allocates the pages of all arenas of this process without changing their contents. May run
+  /// concurrently with all other calls. Returns the number of bytes; 0 before reserveMemory().
   int64_t touchMemory(int threads) const;
 
   /// Runs schedules[rank] on data to its end, for the ranks simulated here. Messages between ranks
@@ -234,7 +234,7 @@ public:
   absl::StatusOr<TimingResult> time(const std::vector<RankSchedule> &schedules,
                                     Trace *trace = nullptr, StepLog *log = nullptr) const;
 
-  /// Installs what another process's executedRecord reports about a rank that it simulates.
+  /// Stores the result of executedRecord() of another process for a rank that it simulates.
   absl::Status setExecutedRecord(int64_t rank, absl::Span<const int64_t> record);
   std::vector<int64_t> executedRecord(int64_t rank) const;
 

@@ -125,7 +125,7 @@ void FactFinder::visitTask(TaskOp task) {
     StringRef dialect = op.getName().getDialectNamespace();
     if (isa<KernelOp>(op))
       seen.insert(Fact::Kernels);
-    // At task level views and the data of constants may stay.
+    // Views and constants may remain at task level.
     else if ((dialect == "stablehlo" || dialect == "chlo") &&
              !op.hasTrait<OpTrait::ConstantLike>() && op.getName().stripDialect() != "reshape")
       seen.insert(Fact::TensorOps);

@@ -18,7 +18,7 @@ constexpr llvm::StringLiteral kExactSumsAttr = "st.exact_sums";
 /// (`ring-attention`).
 constexpr llvm::StringLiteral kRingAxisAttr = "st.ring_axis";
 
-/// In the order in which the phases establish them.
+/// Properties of a module, in the order in which the phases establish them.
 enum class Fact : unsigned {
   Roles,      ///< an argument or result of @main has an st.role
   Gradients,  ///< a result has role "gradient"
@@ -69,11 +69,11 @@ struct FactContract {
   FactSet needed, refused;
 };
 
-/// For passes on programs of another tool, which are imported before they get a layout.
+/// The contract of passes that import programs of other tools: the module has no layout yet.
 inline constexpr FactContract kBeforeLayout = {{}, FactSet::from(Fact::Layout)};
 
-/// Fails with one line that begins with `who` and names the expected and the found facts, if the
-/// module does not fulfil the contract. Takes time linear in the module.
+/// Fails if the module does not fulfil the contract. The error is one line that begins with `who`
+/// and names the expected and the found facts. Takes time linear in the module.
 LogicalResult checkFacts(ModuleOp module, StringRef who, const FactContract &contract);
 
 } // namespace mlir::st

@@ -34,12 +34,12 @@ constexpr llvm::StringLiteral kStashBudgetAttr = "st.stash_budget";
 
 /// Reads "none", "selective", "full", "fit" or a number of bytes.
 std::optional<RecomputePolicy> parseRecomputePolicy(StringRef text);
-/// Reads the result of `getRecomputeAttr`; none for another attribute.
+/// Reads the result of `getRecomputeAttr`. Returns std::nullopt for another attribute.
 std::optional<RecomputePolicy> parseRecomputePolicy(Attribute attribute);
 Attribute getRecomputeAttr(MLIRContext *context, RecomputePolicy policy);
 /// The name of a policy other than a budget.
 StringRef getPolicyName(RecomputePolicy::Kind kind);
-/// In the form of the parallel file.
+/// Prints a policy as the parallel file spells it.
 std::string print(RecomputePolicy policy);
 
 } // namespace mlir::st

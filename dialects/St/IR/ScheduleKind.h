@@ -19,16 +19,16 @@ enum class ScheduleKind : uint8_t {
   ZeroBubbleV,           ///< no idle time with 1F1B's memory: two virtual stages per group, in a V
 };
 
-/// The schedule of a name in the parallel file, `--schedule` and `st.schedule`; none for other
-/// names.
+/// Parses a schedule's name, as in the parallel file, `--schedule` and `st.schedule`. Returns
+/// std::nullopt for other names.
 std::optional<ScheduleKind> parseScheduleKind(llvm::StringRef name);
 
 /// The names for messages: "sequential, ... or zb-v". "listed" is left out, because it needs a
 /// list.
 llvm::StringRef getScheduleNames();
 
-/// Returns true if separate tasks compute the gradients of weights; for a listed schedule its list
-/// decides.
+/// Returns true if separate tasks compute the gradients of weights. Returns false for a listed
+/// schedule, whose list decides.
 bool splitsBackward(ScheduleKind kind);
 
 /// The default number of virtual stages of a group.

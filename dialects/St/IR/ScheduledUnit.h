@@ -26,17 +26,18 @@ struct ScheduledUnit {
   }
 };
 
-/// "B3" or "B1.3": forward (F), backward (B) or weight (W), the virtual stage if it is not the
-/// first, the micro-batch. None for anything else.
+/// Parses "B3" or "B1.3": forward (F), backward (B) or weight (W), the virtual stage if it is not
+/// the first, the micro-batch. Returns std::nullopt for any other text.
 std::optional<ScheduledUnit> parseUnit(llvm::StringRef text);
 std::string formatUnit(const ScheduledUnit &unit);
 
-/// Units separated by blanks; none if one of them is malformed.
+/// Parses units separated by blanks. Returns std::nullopt if one of them is malformed.
 std::optional<llvm::SmallVector<ScheduledUnit>> parseUnits(llvm::StringRef text);
 
-/// The error of an order of `chunks` virtual stages and micro-batches: a unit that is duplicate,
-/// superfluous or missing, or precedes one that it needs ("B0 is before F0"). Empty: no error.
-/// Weight units are there for all or for none.
+/// Describes the first error in an order of `chunks` virtual stages and micro-batches: a unit that
+/// is duplicate, superfluous or missing, or that precedes one that it needs ("B0 is before F0").
+/// Returns an empty string if there is no error. An order has weight units either for all backward
+/// units or for none.
 std::string findFault(llvm::ArrayRef<ScheduledUnit> order, int64_t chunks, int64_t microBatches);
 
 } // namespace mlir::st

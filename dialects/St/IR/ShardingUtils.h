@@ -1,4 +1,4 @@
-// Reading and writing shardings, stages and roles on values, and the arithmetic of shardings.
+// Reads and writes the shardings, stages and roles of values, and computes with shardings.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"
@@ -23,8 +23,8 @@ constexpr llvm::StringLiteral kUnpaddedTypeAttr = "st.unpadded_type";
 /// On a module with a known target: a SpeedAttr.
 constexpr llvm::StringLiteral kSpeedAttr = "st.speed";
 
-/// On a module: the scale of its loss for differentiation. It has `growth_interval` if the scale is
-/// dynamic, which is the state kLossScaleName, otherwise `scale`.
+/// On a module: the scale of its loss for differentiation. A dynamic scale is the state
+/// kLossScaleName and has `growth_interval`; a constant one has `scale`.
 constexpr llvm::StringLiteral kLossScaleAttr = "st.loss_scale";
 constexpr llvm::StringLiteral kLossScaleName = "loss_scale.scale";
 /// On a module: its precision (`compute`, `reduce`, `loss_scale`), if the user sets one.
@@ -35,7 +35,7 @@ constexpr llvm::StringLiteral kReduceTypeAttr = "st.reduce_type";
 /// The module's mesh, or null.
 MeshOp getMesh(Operation *within);
 
-/// The sharding recorded for a value: on its op, or on the function argument; null if none.
+/// Returns the sharding recorded for a value, on its op or on the function argument, or null.
 ShardingAttr getSharding(Value value);
 
 /// The sharding of a value; replicated if none is recorded.

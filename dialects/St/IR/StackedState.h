@@ -5,11 +5,11 @@
 
 namespace mlir::st {
 
-/// {name, of, row, rows} with the `st.name` and `st.of` of the tensor that has an argument, a
-/// result or a state as a row.
+/// On an argument, a result or a state that is a row of a stacked tensor: {name, of, row, rows},
+/// where `name` and `of` are the `st.name` and `st.of` of that tensor.
 constexpr llvm::StringLiteral kStackAttr = "st.stack";
 
-/// The external name of a state's tensor: for a row, that of its tensor.
+/// The name of a state's tensor; for a row, the name of the stacked tensor.
 inline StringRef externalName(DictionaryAttr attributes) {
   auto stack = attributes.getAs<DictionaryAttr>(kStackAttr);
   auto name = (stack ? stack : attributes).getAs<StringAttr>(stack ? "name" : "st.name");

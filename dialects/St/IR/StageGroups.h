@@ -1,4 +1,4 @@
-// The stages that share their devices.
+// Groups stages that run on the same devices.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"

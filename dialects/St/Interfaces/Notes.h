@@ -1,4 +1,4 @@
-// Errors that point at a second place: the op, argument or value that the first one conflicts with.
+// Adds notes to errors, at the op, argument or value that conflicts with the one in error.
 #ifndef ST_INTERFACES_NOTES_H
 #define ST_INTERFACES_NOTES_H
 

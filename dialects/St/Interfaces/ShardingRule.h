@@ -12,7 +12,7 @@
 namespace mlir::st {
 
 /// On a slice that takes the first element of these dimensions. The program declares that all
-/// elements along them are equal. If they differ, each device takes its own.
+/// elements along them are equal. If they differ, each device takes the element that it holds.
 constexpr llvm::StringLiteral kCopiesAttr = "st.copies";
 
 enum class FactorKind {
@@ -33,9 +33,9 @@ struct Factor {
   int64_t part = 0;                             ///< of the op, see ShardingRule::parts
   bool isCounted = false; ///< an attribute of the op gives the size: padding cannot enlarge it
   /// For a Parallel or Reduction factor whose parts also need elements of the neighbouring parts
-  /// (overlapping windows): the smallest size of a part, so that one neighbour on each side has all
-  /// of these. 0 for other factors. Such parts are contiguous, split over devices and not over
-  /// micro-batches, and not padded, because positions beyond the ends have a meaning.
+  /// (overlapping windows): the smallest size of a part for which one neighbour on each side has
+  /// all of these elements. 0 for other factors. Such parts are contiguous, split over devices and
+  /// not over micro-batches, and not padded, because positions beyond the ends have a meaning.
   int64_t minPartSize = 0;
   /// For a Permutation factor: each element moves to one position of the result. Devices can
   /// exchange such elements, so this factor may be split over them, with one element per part.
@@ -52,9 +52,8 @@ struct ShardingRule {
   llvm::SmallVector<Factor> factors;
   llvm::SmallVector<TensorFactors> operands;
   llvm::SmallVector<TensorFactors> results;
-  /// Whether the results commute with a sum of operands: of all `linearOperands` at once (add,
-  /// concatenate), or of any one of them with the others fixed (multiply, dot_general). Such
-  /// operands may stay unreduced.
+  /// The op is linear jointly in all `linearOperands` (add, concatenate), or separately in each of
+  /// them with the others fixed (multiply, dot_general). Such operands may stay unreduced.
   enum class Linearity { None, Jointly, Separately } linearity = Linearity::None;
   llvm::SmallVector<int64_t> linearOperands;
   /// Operands that a sum over a Reduction factor includes once for any size of the factor (the
@@ -64,8 +63,9 @@ struct ShardingRule {
   /// The Reduction factors that each result sums over. Empty if every result sums over all of them.
   /// If the results differ (a loop), operand i of `countedOnce` starts the sum of result i.
   llvm::SmallVector<llvm::SmallVector<int64_t, 1>> sums;
-  /// More than 1 if the op is that number of independent ops (optimization_barrier): part i, which
-  /// is operand i, result i and their factors, is sharded independently.
+  /// The number of independent ops that the op consists of; more than 1 for an
+  /// optimization_barrier. Part i is operand i, result i and their factors, and is sharded
+  /// independently.
   int64_t parts = 1;
 
   bool isShardable() const { return !factors.empty(); }
@@ -87,18 +87,18 @@ struct LocalizeContext {
   /// at least its size.
   using Convert = std::function<Value(int64_t factor, Value positions)>;
   Convert toGlobal, toLocal;
-  /// The device's part of `value` with `low` elements of the previous device and `high` of the next
-  /// one along `dim`, which a factor with a minPartSize splits. Beyond the ends of the whole
-  /// dimension it has `fill`, a scalar, or zeros if that is null.
+  /// Returns the device's part of `value` with `low` elements of the previous device and `high` of
+  /// the next one along `dim`, which a factor with a minPartSize splits. Positions beyond the ends
+  /// of the global dimension contain the scalar `fill`, or zeros if it is null.
   using Exchange = std::function<Value(Value value, int64_t dim, int64_t factor, int64_t low,
                                        int64_t high, Value fill)>;
   Exchange withNeighbours;
-  /// The part of `value` of the device at sources[i] for the device at position i of a split factor
-  /// with movesElements.
+  /// Sends parts of `value` along a split factor with movesElements: the device at position i
+  /// receives the part of the device at position sources[i].
   std::function<Value(Value value, int64_t factor, llvm::ArrayRef<int64_t> sources)> permuteParts;
 };
 
-/// The default `localize`: the op's operands already have local types; sets those of its results.
+/// The default `localize`: sets the result types of an op whose operands already have local types.
 llvm::LogicalResult localizeByTypes(Operation *op, LocalizeContext &context);
 
 } // namespace mlir::st

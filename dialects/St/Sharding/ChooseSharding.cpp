@@ -15,7 +15,7 @@ using Linearity = ShardingRule::Linearity;
 
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
-/// The cost of the op's own work without any split.
+/// The cost of computing the op without any split.
 static double costOfWork(Operation *op, const ShardingRule &rule, const MeshAxes &axes) {
   return axes.costs().op(workOf(op, rule)).device;
 }
@@ -27,8 +27,8 @@ static bool movesParts(const ReshardStep &step, ArrayRef<Axis> between) {
          llvm::any_of(step.axes, [&](Axis axis) { return llvm::is_contained(between, axis); });
 }
 
-/// The cost of resharding a tensor. Anchored tensors should not move between devices, and nothing
-/// should move between replicas; slicing is fine.
+/// The cost of resharding a tensor. Anchored tensors should not move between devices, and no tensor
+/// should move between replicas; slicing is allowed.
 static double costOfReshard(const TensorSharding &from, const TensorSharding &to, Type type,
                             const ChoiceContext &context, bool isAnchored) {
   constexpr double anchorWeight = 1000;
@@ -164,7 +164,8 @@ static void addReductions(const ShardingRule &rule, const OpSharding &how, Axis 
   }
 }
 
-/// The ways to use `axis` in one part of the op, with those that results want first.
+/// The ways to use `axis` in one part of the op. Those that agree with the shardings of results
+/// come first.
 static SmallVector<OpSharding, 2> optionsFor(Operation *op, const ShardingRule &rule,
                                              const OpSharding &how, Axis axis, int64_t part,
                                              const ChoiceContext &context) {
@@ -205,8 +206,8 @@ static void extendOver(Axis axis, int64_t part, Operation *op, const ShardingRul
   const OpSharding *choice = nullptr;
   for (const OpSharding &option : options) {
     double cost = costOf(op, rule, option, context);
-    // If nothing is possible yet, takes a step towards it: results become unreduced over two axes
-    // one axis at a time.
+    // Also takes a step whose cost is still impossible, if there is no choice yet: results become
+    // unreduced over two axes one axis at a time.
     if (cost < bestCost || (bestCost == kImpossible && !choice)) {
       bestCost = cost;
       choice = &option;

@@ -8,7 +8,7 @@ namespace mlir::st {
 /// The known facts around an op when its sharding is chosen.
 struct ChoiceContext {
   const MeshAxes &axes;
-  /// The shardings of the operands. None: the operand is available in any.
+  /// The shardings of the operands. std::nullopt: the operand is available in any sharding.
   SmallVector<std::optional<TensorSharding>> operands;
   /// Other available shardings of operands, because an earlier op uses them. Empty, or one list per
   /// operand.
@@ -21,13 +21,14 @@ struct ChoiceContext {
   /// The required shardings of results. None: any.
   SmallVector<std::optional<TensorSharding>> wanted;
   /// Axes whose positions hold the same weights and compute different rows of the batch. Like
-  /// shards of weights, rows should not move between them; sums over them may.
+  /// shards of weights, rows should stay on their devices; sums over these axes may be
+  /// communicated.
   SmallVector<Axis, 2> replicas = {};
   /// True if costs are those of a complete step, with values that vary along micro-batches counted
   /// once per micro-batch. Only after `micro` is assigned, which does not depend on cost.
   bool isOfStep = false;
-  /// Results that are sums over micro-batches, and are summed over devices once these are complete:
-  /// once per step. Empty, or one per result.
+  /// Results that are sums over micro-batches and are reduced over devices once per step, after the
+  /// last micro-batch. Empty, or one per result.
   SmallVector<bool> isLate = {};
   /// The size of the sum over devices relative to the result, if later linear ops may take
   /// the result unreduced: less than 1 if such an op shrinks it. Empty, or one number per
@@ -35,8 +36,8 @@ struct ChoiceContext {
   SmallVector<double> laterSum = {};
 };
 
-/// The cost, in bytes sent by a device, of computing `op` as `how`; infinite if an operand cannot
-/// be resharded as needed.
+/// The cost, in bytes sent by a device, of computing `op` in the sharding `how`. Infinite if an
+/// operand cannot be resharded for it.
 double costOf(Operation *op, const ShardingRule &rule, const OpSharding &how,
               const ChoiceContext &context);
 
@@ -51,13 +52,13 @@ OpSharding chooseOpSharding(Operation *op, const ShardingRule &rule, OpSharding 
 std::optional<OpSharding> passOn(Operation *op, const ShardingRule &rule, const OpSharding &how,
                                  Axis axis, int64_t part, const ChoiceContext &context);
 
-/// The way to compute an op that gives its results exactly the shardings of `context.wanted`, with
-/// unreduced axes from the cheapest source; none if there is none.
+/// Returns the op sharding that gives the results exactly the shardings of `context.wanted`, with
+/// unreduced axes from the cheapest source, or std::nullopt if there is none.
 std::optional<OpSharding> exactOpSharding(Operation *op, const ShardingRule &rule,
                                           const ChoiceContext &context);
 
-/// The way to compute an op, derived from the recorded shardings of its operands and results
-/// without any choice. None if they are incompatible.
+/// Derives the sharding of an op from the recorded shardings of its operands and results, without
+/// any choice. Returns std::nullopt if they are incompatible.
 std::optional<OpSharding> readOpSharding(Operation *op, const ShardingRule &rule,
                                          const ChoiceContext &context);
 

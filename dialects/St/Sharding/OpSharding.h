@@ -6,8 +6,8 @@
 
 namespace mlir::st {
 
-/// The rule of an op: its own, or the identity for ops that only change a sharding or a stage. Ops
-/// without a rule get one without factors.
+/// Returns the rule of an op. Ops that only change a sharding or a stage have the identity rule.
+/// For ops without a rule, it has no factors.
 ShardingRule getShardingRule(Operation *op);
 
 /// Returns true if the op computes each element of its only result from the same elements of its
@@ -58,7 +58,7 @@ TensorSharding operandSharding(const ShardingRule &rule, const OpSharding &how, 
 TensorSharding resultSharding(const ShardingRule &rule, const OpSharding &how, int64_t result,
                               int64_t rank);
 
-/// The kind of reduction that leaves results unreduced, if there is one.
+/// The kind of reduction of unreduced results, if there are any.
 std::optional<ReduceKind> reductionKind(const ShardingRule &rule, const OpSharding &how);
 
 /// The number of parts of the op's iterations.

@@ -1,4 +1,4 @@
-// The work of a program's ops, as costs define it, and its time on the module's target.
+// The work of a program's ops (OpWork) and its time on the module's target.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"
@@ -20,8 +20,9 @@ std::unique_ptr<::st::Costs> makeCosts(MeshOp mesh);
 ::st::proto::OpWork workInKernel(Operation *op, const ShardingRule &rule);
 ::st::proto::OpWork workInKernel(Operation *op);
 
-/// The work of an op alone, which reads its operands and writes its results. The work of a kernel
-/// is that of all its ops; if it has products, it is theirs only, because the rest overlaps.
+/// The work of an op that is not part of a kernel: it reads its operands and writes its results.
+/// The work of a kernel is that of all its ops, or only that of its products if it has any, because
+/// the rest overlaps with them.
 ::st::proto::OpWork workOf(Operation *op, const ShardingRule &rule);
 ::st::proto::OpWork workOf(Operation *op);
 

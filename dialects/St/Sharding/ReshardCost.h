@@ -17,8 +17,8 @@ StringRef collectiveName(const ReshardStep &step);
 /// Bytes that a device sends in one execution of a step, the maximum over devices.
 int64_t bytesSent(const ReshardStep &step, int64_t elementBytes, const MeshAxes &axes);
 
-/// The cost of one execution of a step: for a collective its bytes over the slowest of its axes and
-/// a little for its start, for a local step a pass over its result.
+/// The cost of one execution of a step. A collective costs its bytes over the slowest of its axes,
+/// plus a small cost for its start. A local step costs a pass over its result.
 double stepCost(const ReshardStep &step, int64_t elementBytes, const MeshAxes &axes);
 
 /// A lower bound of the cost of gathers that enlarge a device's part by `bytes`, or of any other
@@ -28,7 +28,7 @@ double minCost(double bytes, const MeshAxes &axes);
 /// The cost of a plan, with each step executed once.
 double reshardCost(ArrayRef<ReshardStep> steps, int64_t elementBytes, const MeshAxes &axes);
 
-/// The cost of a plan in a training step, with each of its steps as often as it is executed.
+/// The cost of a plan in a training step: each step counts once per execution.
 double reshardCostInStep(ArrayRef<ReshardStep> steps, int64_t elementBytes, const MeshAxes &axes);
 
 } // namespace mlir::st

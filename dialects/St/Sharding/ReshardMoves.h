@@ -12,8 +12,8 @@ public:
   ReshardMoves(const TensorSharding &from, const TensorSharding &to, ArrayRef<int64_t> shape,
                const MeshAxes &axes);
 
-  /// Visits every step from `now`, first those that move no data. Permutations do not list their
-  /// pairs.
+  /// Visits every possible step from `now`, first those that move no data. The `pairs` of
+  /// permutations are not set.
   void visitFrom(const TensorSharding &now, Visit visit) const;
 
   /// Returns true if every axis that the step from `now` to `next` moves is then free or at its

@@ -79,8 +79,8 @@ private:
 };
 } // namespace
 
-/// A lower bound of the remaining cost. Only gathers enlarge a device's part, and they send as much
-/// as it grows. Any other collective sends at least half of a device's part.
+/// A lower bound of the remaining cost. Only gathers enlarge a device's part, and they send the
+/// bytes by which it grows. Any other collective sends at least half of a device's part.
 double Search::atLeast(const TensorSharding &sharding) const {
   int64_t missing = goalElements - moves.elements(sharding);
   auto cost = [&](double elements) {

@@ -58,15 +58,15 @@ using ReshardPlan = SmallVector<ReshardStep>;
 /// - the first plan has only steps that move an axis to its final position or free it. If a search
 ///   for a cheaper plan grows too large, the first plan is the result, and MeshAxes counts these.
 ///
-/// Null if a value that varies along `micro` would have to be gathered, or if a value with another
-/// unreduced kind than sum would have to become unreduced. Plans are cached and live as long as
+/// Returns null if a value that varies along `micro` would have to be gathered, or if a value would
+/// have to become unreduced with a kind other than sum. Plans are cached and live as long as
 /// `axes`.
 const ReshardPlan *planReshard(const TensorSharding &from, const TensorSharding &to,
                                RankedTensorType type, const MeshAxes &axes);
 
-/// Returns true if a plan's value is converted to f32 before it and back afterwards: a 16-bit sum
-/// over many micro-batches would stop growing, so it is computed in f32, and reduced between
-/// devices in f32 too.
+/// Returns true if a value is converted to f32 before the plan and back after it. A 16-bit sum over
+/// many micro-batches would stop growing, so it is computed in f32, and reduced between devices in
+/// f32 too.
 bool needsWideSum(Type type, ArrayRef<ReshardStep> steps, ReduceKind kind);
 
 } // namespace mlir::st

@@ -8,7 +8,7 @@ namespace mlir::st {
 
 class ReshardPlans {
 public:
-  /// By request; none if there is no plan.
+  /// Plans by request; std::nullopt if there is no plan.
   llvm::StringMap<std::optional<ReshardPlan>> known;
   /// Plans for which not all sequences of steps were considered.
   int64_t numNarrowed = 0;

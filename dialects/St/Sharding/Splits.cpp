@@ -61,7 +61,7 @@ void mlir::st::eraseAxis(Splits &splits, Axis axis) {
 }
 
 namespace {
-/// Reads splits piece by piece. After the last one follows an endless unsplit part.
+/// Reads splits piece by piece. An unsplit part of unlimited size follows the last one.
 class SplitCursor {
 public:
   explicit SplitCursor(ArrayRef<Split> splits) : rest(splits) {}

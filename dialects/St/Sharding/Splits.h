@@ -38,7 +38,7 @@ void canonicalize(Splits &splits);
 /// The number of parts of a dimension under the splits.
 int64_t shardCount(llvm::ArrayRef<Split> splits);
 
-/// The product of all sizes: the number of smallest parts, on one device and on different ones.
+/// The product of all sizes, those of axes and those of unsplit parts.
 int64_t productOfSizes(llvm::ArrayRef<Split> splits);
 
 /// The position of an axis, if it is present.
@@ -59,7 +59,8 @@ int64_t localOuter(llvm::ArrayRef<Split> splits, int64_t outer);
 std::optional<llvm::SmallVector<Splits, 2>> splitAtParts(llvm::ArrayRef<Split> splits,
                                                          llvm::ArrayRef<int64_t> sizes);
 
-/// The inverse: appends the splits of a part of a dimension; `size` is that of the parts before it.
+/// The inverse: appends the splits of a part of a dimension. `sizeBefore` is the size of the parts
+/// before it.
 void appendPart(Splits &splits, int64_t sizeBefore, llvm::ArrayRef<Split> part);
 
 } // namespace mlir::st

@@ -1,4 +1,4 @@
-// Gives ops that a pass creates the attributes of the op for which it creates them.
+// Copies attributes from an op to the ops that a pass creates for it.
 #pragma once
 
 #include "mlir/IR/Builders.h"

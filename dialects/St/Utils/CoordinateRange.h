@@ -1,4 +1,4 @@
-// Ranges of devices' coordinates, which are known before the device is.
+// Ranges of devices' coordinates. The coordinates are known only at run time.
 #pragma once
 
 #include "dialects/St/IR/StDialect.h"

@@ -18,9 +18,9 @@ using FloatUnaryFn = llvm::function_ref<std::optional<APFloat>(const APFloat &)>
 using IntBinaryFn = llvm::function_ref<std::optional<APInt>(const APInt &, const APInt &)>;
 using FloatBinaryFn = llvm::function_ref<std::optional<APFloat>(const APFloat &, const APFloat &)>;
 
-/// Applies a function to the elements of constants of one type. Null if an attribute is not a
-/// constant, the result is too large, or the function has no result for some element. A null
-/// function never has a result.
+/// Applies a function to the elements of constants of one type. Returns null if an attribute is not
+/// a constant, the result is too large, or the function returns std::nullopt for an element. A null
+/// function counts as one that always returns std::nullopt.
 Attribute foldBinary(Attribute lhs, Attribute rhs, IntBinaryFn onInts, FloatBinaryFn onFloats);
 Attribute foldUnary(Attribute operand, IntUnaryFn onInts, FloatUnaryFn onFloats);
 

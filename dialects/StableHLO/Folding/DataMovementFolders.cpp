@@ -16,7 +16,7 @@ static bool isAll(ArrayRef<int64_t> values, int64_t value) {
   return llvm::all_of(values, [&](int64_t each) { return each == value; });
 }
 
-/// A constant with one value everywhere stays one in any shape.
+/// A splat constant is a splat in any shape.
 static Attribute foldSplat(Attribute operand, ShapedType type) {
   auto splat = dyn_cast_or_null<SplatElementsAttr>(operand);
   return splat ? splat.resizeSplat(type) : Attribute();

@@ -1,7 +1,7 @@
 //===- ElementwiseFolders.cpp - Folding of elementwise ops ----------------===//
 //
-// Constants fold with the rounding of the element type. Transcendental
-// functions do not: their last bits belong to the backend.
+// Constants fold with the rounding of the element type. Transcendental functions are not folded,
+// because their last bits depend on the backend.
 //
 // Identities of floats hold up to the sign of a zero: x + 0 folds to x.
 //
@@ -68,7 +68,7 @@ OpFoldResult DivOp::fold(FoldAdaptor adaptor) {
   if (isSplatOf(adaptor.getRhs(), 1))
     return getLhs();
   bool isUint = isUnsigned(getType().getElementType());
-  // Division by zero and overflow are the implementation's choice.
+  // The results of division by zero and of overflow are implementation-defined.
   auto divide = [&](const APInt &a, const APInt &b) -> OptInt {
     if (b.isZero() || (!isUint && a.isMinSignedValue() && b.isAllOnes()))
       return std::nullopt;
@@ -217,7 +217,7 @@ OpFoldResult CompareOp::fold(FoldAdaptor adaptor) {
     return {};
   auto compare = [&](const APFloat &a, const APFloat &b) -> OptFloat {
     APFloat::cmpResult order = a.compare(b);
-    // A NaN equals nothing and precedes nothing.
+    // A NaN neither equals nor precedes any number.
     bool result = order == APFloat::cmpUnordered
                       ? direction == ComparisonDirection::NE
                       : holds(direction, order == APFloat::cmpLessThan, order == APFloat::cmpEqual);

@@ -5,8 +5,9 @@
 
 namespace mlir::stablehlo {
 
-/// The op of a body that only joins its arguments, in order, along the first dimension of size
-/// above 1: each argument is then one run of the result's bytes. Null for any other body.
+/// Returns the concatenation in a body that only concatenates its arguments, in order, along the
+/// first dimension of size above 1. Each argument is then a contiguous part of the result. Returns
+/// null for any other body.
 ConcatenateOp findJoinOfRuns(Block &body);
 
 } // namespace mlir::stablehlo

@@ -110,7 +110,7 @@ bool LoopFlow::set(Value value, Place place) {
 }
 
 /// Requests a value at a place. Replicated values from within the loop can be sliced, and carried
-/// ones masked to sums; whether others are sums is determined later.
+/// ones masked to sums. It is determined later if other values are sums.
 bool LoopFlow::demand(Value value, Place place) {
   if (of(value) == place)
     return true;

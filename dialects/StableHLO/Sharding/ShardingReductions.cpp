@@ -51,7 +51,8 @@ struct DotGeneralRule : ShardingRuleOpInterface::ExternalModel<DotGeneralRule, D
   }
 };
 
-/// One tensor reduced by a known combination; anything else needs replicated reduced dimensions.
+/// A reduction of one tensor by a known combination. Other reductions need replicated reduced
+/// dimensions.
 struct ReduceRule : ShardingRuleOpInterface::ExternalModel<ReduceRule, ReduceOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto reduce = cast<ReduceOp>(op);

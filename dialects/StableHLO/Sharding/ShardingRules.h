@@ -51,7 +51,8 @@ void attach(TensorFactors &tensor, int64_t dim, int64_t factor);
 /// ops on tensors have no factors.
 ShardingRule pointwiseRule(Operation *op);
 
-/// The reduction by a computation of two scalars, if it is one commutative op on the arguments.
+/// The kind of reduction that a computation of two scalars performs, if it is one commutative op on
+/// its arguments.
 std::optional<ReductionKind> reductionOf(Region &body);
 
 } // namespace sharding

@@ -26,7 +26,7 @@ static Value throughInvariants(Value value) {
   return value;
 }
 
-/// The constant integer of a scalar value; of ui64 only values that i64 can hold.
+/// The constant integer of a scalar value, if it fits in i64.
 static std::optional<int64_t> constantOf(Value value) {
   DenseIntElementsAttr elements;
   if (!matchPattern(throughInvariants(value), m_Constant(&elements)) ||

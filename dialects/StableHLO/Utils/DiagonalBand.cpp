@@ -317,8 +317,8 @@ bool DiagonalAnalysis::isOfRow(Value value) {
   return (space.getGroups(skipBroadcasts(value)) >> columns & 1) == 0;
 }
 
-/// If all elements of a row were at most kFarBelow, they would not be negligible. Subtracting
-/// per-row values, such as the maximum, does not change that.
+/// Elements of at most kFarBelow are negligible only if their row has a greater element.
+/// Subtracting per-row values, such as the maximum, does not change that.
 bool DiagonalAnalysis::hasModerateElementInEachRow(Value value) {
   if (partialRows)
     return true;

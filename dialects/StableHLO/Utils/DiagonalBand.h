@@ -60,8 +60,8 @@ struct DiagonalBand {
   /// last column.
   TileBound getEndTile(int64_t count, int64_t columnTile) const;
 
-  /// The tiles that the band touches, in blocks of `rowTile` rows and tiles of `columnTile`
-  /// columns; std::nullopt if some block, or some column tile, has none.
+  /// Counts the tiles of `rowTile` x `columnTile` elements that the band touches. Returns
+  /// std::nullopt if it touches no tile of some block of rows or of columns.
   std::optional<int64_t> countTiles(int64_t rows, int64_t rowTile, int64_t columns,
                                     int64_t columnTile) const;
 };

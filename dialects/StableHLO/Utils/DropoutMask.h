@@ -7,16 +7,16 @@
 
 namespace mlir::st {
 
-/// Elements of a slice, which one word of the counter numbers; also the number of slices and sites,
-/// which the other word distinguishes.
+/// The maximum number of elements of a slice, which one word of the counter numbers. The other word
+/// numbers slices and sites.
 constexpr int64_t kMaxSliceElements = int64_t(1) << 32;
 constexpr uint32_t kMaxRandomSlices = 1 << 16, kMaxRandomSites = 1 << 16;
 
-/// A model numbers its own dropouts from 0, and passes number theirs from here.
+/// A model numbers its dropouts from 0; passes number the dropouts that they add from here.
 constexpr uint32_t kFirstAddedSite = kMaxRandomSites / 2;
 
-/// Number of leading dimensions that number the slices of a mask: the fewest that leave at most
-/// kMaxSliceElements. 0 if the whole shape has no more.
+/// The smallest number of leading dimensions that split a mask into slices of at most
+/// kMaxSliceElements. 0 if the mask has no more elements.
 size_t randomSliceDims(ArrayRef<int64_t> shape);
 
 /// Returns true if there are enough slices for the elements of a mask.

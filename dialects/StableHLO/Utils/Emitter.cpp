@@ -46,7 +46,7 @@ Value Emitter::splat(RankedTensorType type, double value) {
     std::complex<APFloat> number(real, APFloat::getZero(real.getSemantics()));
     return constant(DenseElementsAttr::get(type, ArrayRef(number)));
   }
-  // Through a 64-bit integer so that the whole range of ui32 is exact.
+  // Converts through a 64-bit integer, so that all values of ui32 are exact.
   APInt bits(64, static_cast<uint64_t>(static_cast<int64_t>(value)));
   return constant(DenseElementsAttr::get(type, bits.trunc(elementType.getIntOrFloatBitWidth())));
 }

@@ -142,10 +142,10 @@ static bool isPrefix(ArrayRef<int64_t> small, ArrayRef<int64_t> large) {
   return small.size() < large.size() && large.take_front(small.size()) == small;
 }
 
-/// Unifies the dimensions of all computed values that span the whole space of a kernel. Tensors
-/// connected only by a scalar (a norm over several gradients, and the values that it scales) share
-/// loops without any other evidence. So do per-row values and row reductions whose connecting op
-/// moved into the kernel of a later reduction.
+/// Unifies the dimensions of all computed values that span the complete space of a kernel. No op
+/// relates the dimensions of tensors that are connected only by a scalar (a norm over several
+/// gradients, and the values that it scales), but they share loops. So do per-row values and row
+/// reductions whose connecting op moved into the kernel of a later reduction.
 static void unifyValues(DimUnifier &dims, Block &body) {
   auto getNodes = [&](Value value) {
     SmallVector<int> nodes = dims.nodesOf.lookup(value);

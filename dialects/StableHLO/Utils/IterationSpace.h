@@ -22,8 +22,8 @@ using GroupSet = uint32_t;
 
 class IterationSpace {
 public:
-  /// Elements between neighbours along each axis of a tensor that is accessed along the axes; 0 if
-  /// it does not vary. For accesses that are not values of the body (the operands of a product).
+  /// The strides of an access, in elements, along each axis; 0 along axes on which it does not
+  /// depend. For accesses that are not values of the body (the operands of a product).
   using AxisStrides = SmallVector<int64_t>;
 
   /// The axes of a kernel's body, without those of values in `ignored`. Fails with a diagnostic on
@@ -36,8 +36,8 @@ public:
   std::optional<unsigned> getAxis(Value value, int64_t dim) const;
   int64_t getAxisSize(unsigned axis) const { return axisSizes[axis]; }
 
-  /// Returns true if some value varies along every axis. Otherwise loops over the space would
-  /// repeat all work once per element of the missing axes.
+  /// Returns true if one value varies along all axes. Otherwise loops over the space would repeat
+  /// all work for each element of the missing axes.
   bool isSpanned() const;
 
   /// Merges axes into groups. `others`: accesses that must stay affine along the groups too.
@@ -50,8 +50,8 @@ public:
   unsigned getGroupOfAxis(unsigned axis) const { return groupOfAxis[axis]; }
   /// The groups that a value's type spans.
   GroupSet getGroups(Value value) const;
-  /// Elements between neighbours along each group of a value that is dense in memory or, for a
-  /// slice of an argument, in the argument.
+  /// The strides, in elements, along each group of a value that is dense in memory or, for a slice
+  /// of an argument, in the argument.
   SmallVector<int64_t> getStrides(Value value) const;
   SmallVector<int64_t> getStrides(const AxisStrides &strides) const;
   /// The group of iota's dimension; std::nullopt if its size is 1.
@@ -68,7 +68,7 @@ private:
   AxisStrides axisStrides(Value value) const;
 };
 
-/// Elements between neighbours along each dimension of a dense row-major tensor.
+/// The strides, in elements, of a dense row-major tensor.
 SmallVector<int64_t> denseStrides(ArrayRef<int64_t> shape);
 
 /// Returns true if an op computes each element of its result from the operands' elements at the

@@ -9,21 +9,21 @@
 
 namespace mlir::stablehlo {
 
-/// The dimensions in `dims` exist in a tensor of `rank`, and none occurs twice. `name` is the
-/// list's name in the message.
+/// Verifies that the dimensions in `dims` exist in a tensor of `rank` and that none occurs twice.
+/// `name` is the list's name in the message.
 LogicalResult verifyDims(Operation *op, StringRef name, ArrayRef<int64_t> dims, int64_t rank);
 
 /// Like verifyDims, and in increasing order.
 LogicalResult verifySortedDims(Operation *op, StringRef name, ArrayRef<int64_t> dims, int64_t rank);
 
-/// The attribute `name` has one element per dimension of a tensor of `rank`.
+/// Verifies that the attribute `name` has one element per dimension of a tensor of `rank`.
 LogicalResult verifySizeIsRank(Operation *op, StringRef name, size_t size, int64_t rank);
 
-/// All of `types` have the same shape.
+/// Verifies that all of `types` have the same shape.
 LogicalResult verifySameShapes(Operation *op, StringRef name, TypeRange types);
 
-/// The region is one block that takes `args` and ends in a stablehlo.return of `results`. `name` is
-/// the region's name in the message.
+/// Verifies that the region is one block that takes `args` and ends in a stablehlo.return of
+/// `results`. `name` is the region's name in the message.
 LogicalResult verifyBody(Operation *op, StringRef name, Region &body, TypeRange args,
                          TypeRange results);
 

@@ -27,7 +27,7 @@ public:
   absl::Status write(int64_t offset, absl::Span<const uint8_t> bytes);
   absl::Status read(int64_t offset, absl::Span<uint8_t> bytes) const;
 
-  /// Returns true if this process holds the memory.
+  /// Returns true if the memory belongs to this process.
   virtual bool isHere() const { return true; }
   /// Like read, but without the other processes: an error unless the memory is here.
   absl::Status readHere(int64_t offset, absl::Span<uint8_t> bytes) const;

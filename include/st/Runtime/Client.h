@@ -34,7 +34,7 @@ struct ClientOptions {
   /// Fault injection for tests: the link message of the first step to lose, counted from 0 over
   /// those of rank 0, then of rank 1 and so on. Negative: none.
   int64_t dropMessage = -1;
-  /// Links that are slower than in the program's description, with a factor of their rate:
+  /// Links that are slower than in the program's device description, with the factor of their rate:
   /// "chip0-chip1" (both directions), "cluster0.1" or "group0" (out and in).
   std::vector<std::pair<std::string, double>> derates;
   /// On GPUs: seconds without a message from another rank until it counts as lost.
@@ -42,17 +42,17 @@ struct ClientOptions {
   /// On GPUs, the implementation of attention: "cudnn" where it supports the shape, or "generated"
   /// kernels.
   std::string attention = "cudnn";
-  /// On GPUs, whether repeated commands are issued as CUDA graphs, if they can be captured.
+  /// On GPUs: repeated commands are issued as CUDA graphs, if they can be captured.
   bool graphs = true;
   /// On GPUs: no graphs, and the host waits for each command before it issues the next, so an error
   /// names the failed command. Slow.
   bool sync = false;
-  /// On GPUs, the algorithm of products: "timed" takes the fastest one measured when the program is
-  /// loaded; "first" takes the library's first proposal, whose results repeat to the bit on every
+  /// On GPUs, the algorithm of products. "timed": the fastest one, measured when the program is
+  /// loaded. "first": the library's first proposal, whose results are bitwise equal on every
   /// machine.
   std::string products = "timed";
-  /// Factors of figures of the program's description, by name, for what-if questions:
-  /// {"chip_gbytes_per_second", 2}.
+  /// Factors by which figures of the program's device description are multiplied, by name, for
+  /// hypothetical hardware: {"chip_gbytes_per_second", 2}.
   std::vector<std::pair<std::string, double>> scales;
 };
 

@@ -12,16 +12,16 @@
 namespace st {
 
 struct ClockOffset {
-  /// Added to this process's time to get that of process 0. Zero there.
+  /// The offset from this process's clock to that of process 0; zero in process 0.
   std::chrono::nanoseconds toFirst{0};
   /// Bound of the error of `toFirst` in either direction: half of the answer's round-trip time.
   std::chrono::nanoseconds bound{0};
 };
 
-/// `now` is the time of this process, from any origin. Each process asks process 0 for its time
-/// several times, and takes the fastest answer (Cristian, "Probabilistic clock synchronization",
-/// Distributed Computing 3, 1989). All processes call it, with no message between them pending. An
-/// error if the watchdog's time passes.
+/// `now` is the time of this process, from any origin. Each process requests the time of process 0
+/// several times and uses the fastest reply (Cristian, "Probabilistic clock synchronization",
+/// Distributed Computing 3, 1989). All processes must call it together, with no message between
+/// them pending. Exceeding the watchdog's time is an error.
 absl::StatusOr<ClockOffset> compareClocks(Communicator &communicator,
                                           absl::FunctionRef<std::chrono::nanoseconds()> now);
 

@@ -18,7 +18,7 @@ namespace st {
 struct Peer {
   int64_t process = 0;
   int channel = 0; ///< 0 to kMaxChannel, kSavingChannel or kAgreementChannel
-  /// The purpose, as in an error: "all_reduce @loss of ranks 0 to 3".
+  /// The purpose, for errors: "all_reduce @loss of ranks 0 to 3".
   absl::string_view what;
 };
 constexpr int kMaxChannel = 32765;
@@ -45,8 +45,8 @@ public:
   /// Returns once every process has called it.
   virtual absl::Status barrier() = 0;
 
-  /// Sends to another process and returns at once; `bytes` may change afterwards. Any number of
-  /// threads may send and receive.
+  /// Sends to another process without waiting for it; `bytes` may change after the call. Any number
+  /// of threads may send and receive.
   virtual absl::Status send(absl::Span<const uint8_t> bytes, const Peer &to) = 0;
 
   /// Waits for the next message of a channel. A message of another size is an error.

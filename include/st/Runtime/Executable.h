@@ -132,7 +132,7 @@ struct LoneTask {
     int64_t underway = 0; ///< for a send: time until it arrives
   };
   int64_t duration = 0;
-  /// From when on the task waits for messages of other groups if none has arrived.
+  /// The time from which the task waits for messages of other groups if none has arrived.
   int64_t need = 0;
   std::vector<Message> messages; ///< with other groups, ordered by time
 };
@@ -147,9 +147,9 @@ public:
   /// timing.
   virtual Buffer *arena(int64_t rank) = 0;
 
-  /// Allocates the pages of this process's arenas, with `threads` threads, so that the first step
-  /// need not. It does not change contents, so it may run concurrently with everything except the
-  /// end of the executable. Returns the bytes.
+  /// Allocates the pages of this process's arenas in advance, with `threads` threads, to make the
+  /// first step faster. It does not change contents, so it may run concurrently with everything
+  /// except the executable's destruction. Returns the bytes.
   virtual int64_t touchMemory(int /*threads*/) { return 0; }
 
   /// Starts one training step on the contents of the arenas. The next step may start once the event
@@ -162,8 +162,9 @@ public:
   /// change at any time during a step.
   virtual bool callBeforeUpdates(std::function<void(int64_t rank)> /*hook*/) { return false; }
 
-  /// The program's other program with this name, which shares the arenas and states. Running one of
-  /// the two overwrites the inputs and outputs of the other. Null if there is none.
+  /// The additional program with this name, such as "evaluation", which shares the arenas and
+  /// states. Running one of the two overwrites the inputs and outputs of the other. Null if there
+  /// is none.
   virtual Executable *other(absl::string_view /*name*/) { return nullptr; }
 
   /// Returns true if the devices are simulated, so that timeStep and lastStepWork are available.
@@ -185,13 +186,13 @@ public:
   /// can be read once. With several processes all of them call both functions.
   virtual absl::Status traceNextStep() { return notMeasured(); }
   virtual absl::StatusOr<StepTrace> tracedStep() { return notMeasured(); }
-  /// For each rank, the seconds in which this host computed it in the last step, without waits for
+  /// For each rank, the seconds for which this host computed in the last step, without waits for
   /// messages; 0 for ranks of other processes. Empty if these devices do not measure it.
   virtual std::vector<double> computeSeconds() const { return {}; }
   /// The work of the last step, counted in the run on data: no times.
   virtual absl::StatusOr<StepWork> lastStepWork() const = 0;
-  /// Returns true if timeStep depends on data (loops that end by a condition on data). It is then
-  /// the time of the last step that ran, and an error before the first.
+  /// Returns true if the time depends on data, because a loop ends by a condition on data. timeStep
+  /// then returns the time of the last step that ran, and an error before the first step.
   virtual bool timeDependsOnData() const { return false; }
 
 private:

@@ -10,8 +10,8 @@ namespace mlir::st {
 /// Returns true if the binary gets other programs over the same states.
 bool hasOtherPrograms(const CompileRequest &request);
 
-/// Compiles the evaluation and the steps of smaller batches, as requested, to the layout of the
-/// training step and adds them to its executable.
+/// Compiles the requested evaluation and steps of smaller batches, in the layout of the training
+/// step, and adds them to its executable.
 LogicalResult addOtherPrograms(const CompileRequest &request, const TrainedLayout &layout,
                                MLIRContext *context, ::st::proto::Executable &executable);
 

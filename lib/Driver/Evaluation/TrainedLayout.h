@@ -18,12 +18,12 @@ public:
   /// Records the addresses of the states of a module after plan-memory.
   void keepPlaces(ModuleOp module);
 
-  /// Makes pad-dimensions give the parameters of another module of the model the same shapes, and
-  /// assign-stages split its forward pass at the same boundaries.
+  /// Sets attributes on another module of the same model so that pad-dimensions pads its parameters
+  /// to the same shapes and assign-stages splits its forward pass at the same boundaries.
   void giveStages(ModuleOp module) const;
-  /// Makes plan-memory give the states of another module, which has its programs, the same
-  /// addresses. Fails with a diagnostic if a rank of the module reads a state that it does not
-  /// hold; `what` names the module.
+  /// Sets attributes on another module, which must have its programs, so that plan-memory gives its
+  /// states the same addresses. Fails with a diagnostic if a rank of the module reads a state that
+  /// it does not hold; `what` names the module.
   LogicalResult givePlaces(ModuleOp module, StringRef what) const;
 
 private:
@@ -42,8 +42,8 @@ private:
   std::vector<Program> programs;
 };
 
-/// Adds a program over the same ranks and states to an executable under a name. Arenas grow to
-/// the larger of the two; the difference to training alone is a class of the same name.
+/// Adds a program over the same ranks and states to an executable under a name. An arena has the
+/// larger of the two sizes. If it grows, the additional bytes are a memory class of the same name.
 void addProgram(::st::proto::Executable &to, ::st::proto::Executable program,
                 const std::string &name);
 

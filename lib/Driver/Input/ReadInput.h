@@ -28,7 +28,7 @@ LogicalResult importModel(const CompileRequest &request, MLIRContext *context,
 LogicalResult readModule(const CompileRequest &request, MLIRContext *context,
                          OwningOpRef<ModuleOp> &module);
 
-/// Refuses options about a model that `program` determines itself.
+/// Rejects options that describe a model, because `program` determines it.
 LogicalResult refuseModelOptions(const CompileRequest &request, ModuleOp program);
 
 } // namespace mlir::st

@@ -21,8 +21,8 @@ struct OptionInfo {
 ArrayRef<OptionInfo> getOptionInfos();
 
 /// The options of one compilation. The phase that reads an option records it on the module
-/// (`st.options`). A compilation that continues from there needs no flag for it, and a
-/// contradicting flag is an error.
+/// (`st.options`). A compilation that continues from that module needs no flag for the option, and
+/// a contradicting flag is an error.
 class CompileOptions {
 public:
   /// `given`: the command line's options, by name.

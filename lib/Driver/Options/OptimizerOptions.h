@@ -15,7 +15,7 @@ LogicalResult setLearningRate(ModuleOp module, const CompileOptions &options);
 /// The passes that add the update; an error if an option is invalid.
 FailureOr<std::string> optimizerPipeline(ModuleOp module, const CompileOptions &options);
 
-/// Rejects options of the update if the program has its own update.
+/// Rejects options of the update if the program already contains an update.
 LogicalResult refuseOptimizerOptions(ModuleOp module, const CompileOptions &options);
 
 } // namespace mlir::st

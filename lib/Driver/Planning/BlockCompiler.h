@@ -1,4 +1,4 @@
-// Compiles the blocks of a model with the passes for full models.
+// Compiles the blocks of a model with the same passes as complete models.
 #ifndef ST_DRIVER_BLOCKCOMPILER_H
 #define ST_DRIVER_BLOCKCOMPILER_H
 

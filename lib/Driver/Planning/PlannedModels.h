@@ -8,7 +8,7 @@
 
 namespace mlir::st {
 
-/// The orders of schedule-pipeline.
+/// Returns a function that orders units as schedule-pipeline does.
 ::st::PipelineOrder makePipelineOrder();
 
 /// Models and their blocks; each distinct model is held once.

@@ -40,7 +40,8 @@ public:
   const ::st::CompiledStep *findCompiled(const ::st::Layout &layout) const override;
 
 private:
-  /// A program of one or several stages, with figures of its buffers that the executable lacks.
+  /// A program of one or several stages, with figures of its buffers that an executable does not
+  /// contain.
   struct Program {
     ::st::proto::Executable executable;
     std::vector<int64_t> stashBytes; ///< per micro-batch, by device group
@@ -49,8 +50,8 @@ private:
   /// Number of stages of a program that represents pipelines. The second and the third stage differ
   /// only in their layers.
   static constexpr int64_t kPipelineStages = 4;
-  /// Layers of the third stage beyond the second's: buckets of gradients may span more than one
-  /// layer, so layers differ from each other.
+  /// The third stage has this many layers more than the second. Two rather than one, because
+  /// buckets of gradients may span several layers, so single layers differ.
   static constexpr int64_t kMoreLayers = 2;
   static std::array<int64_t, kPipelineStages> pipelineLayers(const ::st::SimulatedKey &key) {
     const int64_t layers = key.stageLayers;
@@ -110,7 +111,8 @@ private:
                                                        const ::st::Contention &measured) const;
   absl::StatusOr<SmallStep> simulateReplicas(const ::st::Layout &layout,
                                              const Program &program) const;
-  /// A stage of the whole model, with its device group and its neighbours' at these places.
+  /// Measures a stage of the complete model, with its device group and those of its neighbours at
+  /// these places.
   absl::StatusOr<::st::StageWork> measureModelStage(const Program &program, int64_t stage,
                                                     int64_t own, int64_t previous, int64_t next,
                                                     const ::st::SimulatedKey &key) const;

@@ -1,4 +1,4 @@
-// The work of one task: its ops in groups that any software may compute in one kernel.
+// The work of one task, with its ops in groups that a framework may compute in one kernel.
 #ifndef ST_DRIVER_PLANNING_TASKGROUPS_H
 #define ST_DRIVER_PLANNING_TASKGROUPS_H
 

@@ -1,4 +1,4 @@
-// Finds out whether all layers of a model train the same parameters.
+// Checks if all layers of a model train the same parameters.
 #ifndef ST_DRIVER_PLANNING_TRAINEDLAYERS_H
 #define ST_DRIVER_PLANNING_TRAINEDLAYERS_H
 

@@ -1,4 +1,4 @@
-// Kinds of ops and sizes of values, as the costs of any software see them.
+// Kinds of ops and sizes of values for costs, independent of the framework.
 #ifndef ST_DRIVER_PLANNING_WORKVALUES_H
 #define ST_DRIVER_PLANNING_WORKVALUES_H
 
@@ -17,15 +17,15 @@ int64_t elementsOf(Value value);
 /// Returns true for an op that only changes the shape or type of its operand.
 bool isOperandView(Operation *op);
 
-/// Returns true for an op that is free under any software.
+/// Returns true for an op that costs nothing in any framework.
 bool isFree(Operation *op);
 
 bool isCollective(Operation *op);
 
-/// Returns true for an op that is one kernel under any software.
+/// Returns true for an op that is a separate kernel in any framework.
 bool isIndependent(Operation *op);
 
-/// Looks through these ops to the original value.
+/// Looks through views to the original value.
 Value throughViews(Value value);
 
 /// The type in which costs count elements of `type`: all integers as i32.

@@ -8,7 +8,7 @@
 
 namespace mlir::st {
 
-/// The error if this compilation cannot write a page. Names the flag.
+/// Returns an error, which names the flag, if this compilation cannot write a page.
 absl::Status checkReportRequest(const CompileRequest &request);
 
 /// Times a step, writes the time into the program and prints it unless `request` is quiet; writes

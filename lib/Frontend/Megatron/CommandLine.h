@@ -45,14 +45,15 @@ private:
   std::optional<size_t> assign(ArrayRef<CommandWord> words, size_t at);
 
   llvm::StringMap<std::vector<std::string>> variables;
-  /// Bytes that variables may still expand to: far more than any script needs.
+  /// The remaining number of bytes to which variables may expand; far more than any script needs.
   size_t budget = size_t(1) << 24;
-  /// Set once quotes did not close: the text is not a shell file.
+  /// Set after an unterminated quote: the text is not a shell file.
   bool joinsNoLines = false;
 };
 
-/// Number of processes that the words before a script start: for torchrun, the launchers of PyTorch
-/// and DeepSpeed, mpirun and srun. Returns std::nullopt if they do not say.
+/// The number of processes that a launcher starts, from the words before the script: torchrun, the
+/// launchers of PyTorch and DeepSpeed, mpirun or srun. Returns std::nullopt if the words do not
+/// specify it.
 std::optional<int64_t> launchedProcesses(const CommandLine &command);
 
 } // namespace mlir::st

@@ -9,7 +9,7 @@ namespace mlir::st {
 
 /// A contradiction within one log, or between its arguments and its measurements.
 struct LintFinding {
-  /// Stable: one of `lintIds`.
+  /// One of `lintIds`. Identifiers do not change between versions.
   std::string id;
   /// Ascending and unique.
   SmallVector<unsigned> lines;

@@ -9,7 +9,7 @@
 
 namespace mlir::st {
 
-/// The layout of a run as far as its arguments determine it; zero otherwise.
+/// The layout of a run. Fields that the arguments do not determine are zero.
 struct LintLayout {
   int64_t tensorParallel = 1, pipelineParallel = 1, virtualStages = 1, contextParallel = 1;
   int64_t worldSize = 0, dataParallel = 0;

@@ -41,7 +41,7 @@ struct MegatronLog {
   StringRef text(StringRef name) const;
 };
 
-/// More than the log of a long training.
+/// A limit above the size of a long training's log.
 constexpr size_t maxLogBytes = size_t(512) << 20;
 
 /// Parses a command line, a shell file with one, or a log; `path` names it in messages. A log must

@@ -9,14 +9,13 @@
 namespace mlir::st {
 
 /// The bucket of the distance from a query to a key, `key - query`, as in Raffel et al., 2019, and
-/// transformers' T5: half of the buckets hold one distance each, the others intervals of increasing
-/// length up to `maxDistance`, and the last bucket all longer distances. If it is bidirectional,
-/// later keys use one half of the buckets and earlier keys the other; else later keys have bucket
-/// 0.
+/// transformers' T5: half of the buckets hold one distance each, the others hold intervals of
+/// increasing length up to `maxDistance`, and the last bucket holds all longer distances. If
+/// positions are bidirectional, later keys use one half of the buckets and earlier keys the other
+/// half. Otherwise later keys have bucket 0.
 int64_t bucketOf(const RelativePositions &positions, int64_t distance, bool isBidirectional);
 
-/// One for the bucket of each pair of a query and a key, and zero for the others:
-/// [S, S, buckets], f32.
+/// One-hot buckets of all pairs of a query and a key: [S, S, buckets], f32.
 Value emitBuckets(Emitter &emit, const RelativePositions &positions, int64_t sequence,
                   bool isBidirectional);
 

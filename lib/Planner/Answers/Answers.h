@@ -8,9 +8,9 @@
 
 namespace st {
 
-/// Time that `tokens` take at the rate of a step, next to the closed form 8 T P / (n X) of arXiv
-/// 2104.04473 (equation 4): with full recomputation a parameter costs 8 FLOPs per token, at X
-/// FLOP/s per device. `assumedTflops` is an X to compare with; 0: none.
+/// The training time for `tokens` at the rate of a step, next to the closed form 8 T P / (n X) of
+/// arXiv 2104.04473 (equation 4): with full recomputation a parameter costs 8 FLOPs per token, at X
+/// FLOP/s per device. `assumedTflops` is a value of X to compare with; 0: none.
 proto::PlanTraining describeTraining(const proto::PlanStep &step, double tokens,
                                      double assumedTflops);
 
@@ -22,7 +22,7 @@ std::string printTraining(const proto::PlanTraining &training, int devices, doub
 std::string printLargestModels(const proto::PlanLargestModels &answer);
 std::string printFewestDevices(const proto::PlanFewestDevices &answer);
 std::string printScale(const proto::PlanScale &scale);
-/// The phases of a log next to the predicted ones, with those that deviate.
+/// Prints the phases of a log next to the predicted ones and marks those that deviate.
 std::string printPhases(const proto::PlanLint &lint);
 std::string printWhatIf(const proto::PlanWhatIf &answer);
 

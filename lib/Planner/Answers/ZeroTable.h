@@ -32,9 +32,9 @@ struct ZeroTable {
 };
 
 /// Finds for each level the micro-batch with most samples per second, on `devices` replicas with
-/// `accumulation` micro-batches per step. Doubles it until it does not fit, bisects to the largest
-/// that fits, and tries some below. If rates are within 2 %, the largest micro-batch wins.
-/// InvalidArgument if nothing fits at any level.
+/// `accumulation` micro-batches per step. Doubles the micro-batch until it does not fit, bisects to
+/// the largest that fits, and tries some smaller ones. Among rates within 2 %, the largest
+/// micro-batch wins. InvalidArgument if nothing fits at any level.
 absl::StatusOr<ZeroTable> tuneZero(const StepInputs &inputs, int64_t devices, int64_t accumulation,
                                    const std::vector<int64_t> &levels = {0, 1, 2, 3});
 

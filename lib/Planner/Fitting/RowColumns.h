@@ -18,12 +18,12 @@ struct RawRow {
 struct RowColumn {
   /// The first one is the name in messages.
   std::vector<absl::string_view> names;
-  /// Stores a value; returns the expectation if the value is invalid.
+  /// Stores a value. If the value is invalid, returns a description of the expected one.
   std::function<std::string(RawRow &, absl::string_view)> read;
   bool isMeasured = false; ///< may be empty, for a missing measurement
 };
 
-/// Null for a column without effect. Names are compared in lower case.
+/// Finds a column by its name, ignoring case. Returns null for a column without effect.
 const RowColumn *findRowColumn(absl::string_view name);
 
 } // namespace st

@@ -71,7 +71,8 @@ MemoryModel::MemoryModel(const MemoryInputs &inputs)
 MemoryModel::LayerBytes MemoryModel::layerBytes(int64_t block) const {
   LayerBytes bytes;
   bytes.own = blockBytes(block, true);
-  bytes.whole = inputs.layout.recompute == Recompute::Full ? blockBytes(block, false) : bytes.own;
+  bytes.recomputed =
+      inputs.layout.recompute == Recompute::Full ? blockBytes(block, false) : bytes.own;
   const double others = 1 - 1 / static_cast<double>(inputs.layout.expert);
   visitExpertWeights(inputs.work, block, [&](const proto::OpWork &op, bool isGather) {
     (isGather ? bytes.gathered : bytes.scattered) += op.bytes() * others;
@@ -133,12 +134,12 @@ void MemoryModel::addActivations(int64_t group, const HeldMicroBatches &counts, 
   auto addLayers = [&](const LayerBytes &each, int64_t number) {
     const auto count = static_cast<double>(number);
     // Recomputation starts from the input. Without a backward pass nothing is kept.
-    const double kept = isFull && each.whole.kept > 0 ? each.boundary : each.own.kept,
+    const double kept = isFull && each.recomputed.kept > 0 ? each.boundary : each.own.kept,
                  forWeights = std::min(kept, each.own.keptForWeights);
     held += (kept - forWeights) * count;
     heldForWeights += forWeights * count;
     gradients += each.own.gradientsForWeights * count;
-    working = std::max(working, each.whole.working + (isFull ? each.whole.kept : 0));
+    working = std::max(working, each.recomputed.working + (isFull ? each.recomputed.kept : 0));
     largest = std::max(largest, each.boundary);
   };
   auto addOnce = [&](const KeptTensors &each) {

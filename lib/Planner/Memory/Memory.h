@@ -74,15 +74,15 @@ private:
                       DeviceMemory &memory) const;
   double updateBytes(int64_t group) const;
   double communicatorBytes() const;
-  /// The part of a device if ZeRO splits it from this level on.
+  /// The bytes that a device holds if ZeRO shards the state from this level on.
   double shared(const StateAmount &bytes, int64_t fromLevel) const;
 
   const MemoryInputs inputs;
   const proto::StateProfile &state;
-  /// Activations of a layer of one kind for one micro-batch: with the layout's recomputation, and
-  /// without.
+  /// Activations of a layer of one kind for one micro-batch: `own` under the layout's
+  /// recomputation, and `recomputed` during the recomputation of the layer.
   struct LayerBytes {
-    KeptTensors own, whole;
+    KeptTensors own, recomputed;
     double boundary = 0; ///< that it passes to the next layer
     /// Weights of experts and their gradients on devices that do not own them.
     double gathered = 0, scattered = 0;

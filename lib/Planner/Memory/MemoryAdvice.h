@@ -8,9 +8,9 @@
 
 namespace st {
 
-/// One sentence. Tries changes that keep the devices, in increasing order of their cost in time.
-/// Names the first that makes the layout fit, else the one that frees the most memory. Each is
-/// composed. Empty if the step fits.
+/// One sentence. Tries changes that keep the devices, in increasing order of their cost in time,
+/// and composes a step for each. Names the first change for which the layout fits, or else the one
+/// that frees the most memory. Empty if the step fits.
 std::string adviseOnMemory(const StepInputs &inputs, const Layout &layout,
                            const StepEstimate &step);
 

@@ -36,7 +36,8 @@ struct SearchResult {
   std::vector<Candidate> candidates;
   std::optional<size_t> best;
   std::vector<size_t> front; ///< by time per sample, fastest first
-  /// Lower bound of the time of all layouts that could run, for the best one's batch.
+  /// Lower bound of the times of all layouts that could run, scaled to the batch of the best
+  /// layout.
   double boundMs = 0;
   size_t composed = 0;
   /// Fully compiled and simulated layouts, in the order of their composed times.

@@ -41,9 +41,9 @@ struct SearchSpace {
   bool hasDeviceRange() const { return maxDevices > devices; }
 };
 
-/// Sequences from this length on may be split over devices unasked, into parts of at least kMinPart
-/// tokens. Per token, attention's work grows with the sequence length and its communication does
-/// not, so shorter parts rarely pay.
+/// Sequences of at least this length may be split over devices even if the user does not ask for
+/// it, into parts of at least kMinPart tokens. Per token, attention's work grows with the sequence
+/// length and its communication does not, so shorter parts rarely pay.
 constexpr int64_t kLongSequence = 16384, kMinPart = 4096;
 
 /// Maximum number of layouts in a space.

@@ -9,11 +9,11 @@
 
 namespace st {
 
-/// The work of a micro-batch of any size, extrapolated linearly from two sizes; null if their
-/// programs have different ops. Sizes of tensors are products of dimensions, and one dimension
-/// grows with the micro-batch. So each number of a program is linear in the micro-batch unless the
-/// compiler decides otherwise. A sketch may therefore only exclude layouts; results of a search are
-/// composed of compiled blocks.
+/// Extrapolates the work of a micro-batch of any size linearly from two sizes. Returns null if
+/// their programs have different ops. Sizes of tensors are products of dimensions, and one
+/// dimension grows with the micro-batch. So each number of a program is linear in the micro-batch
+/// unless the compiler decides otherwise. A sketch may therefore only exclude layouts; results of a
+/// search are composed of compiled blocks.
 std::unique_ptr<proto::ProgramWork> sketchWork(const proto::ProgramWork &small, int64_t smallSize,
                                                const proto::ProgramWork &large, int64_t largeSize,
                                                int64_t microBatch);

@@ -69,9 +69,9 @@ enum WorkPart : uint8_t {
   TotalsTime,
   UpdateTime,
   // Since the start of a task, in the time of its work without waits.
-  ForwardNeed,  ///< until it needs what the previous stage sends
+  ForwardNeed,  ///< until it needs the message of the previous stage
   ForwardSend,  ///< until it sends to the next stage
-  BackwardNeed, ///< until it needs what the next stage sends
+  BackwardNeed, ///< until it needs the message of the next stage
   BackwardSend, ///< until it sends to the previous stage
   // From the send until the message has arrived.
   ForwardUnderway,

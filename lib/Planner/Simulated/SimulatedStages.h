@@ -16,7 +16,7 @@ public:
   SimulatedStages(SimulatedBlocks &blocks, const SimulatedKey &key, const Layout &layout)
       : blocks(blocks), layout(layout), key(key) {}
 
-  /// Composes the work of all stages. `layers`: of each stage.
+  /// Composes the work of all stages. `layers` is the number of layers of each stage.
   absl::Status read(std::vector<int64_t> layers);
 
   int64_t count() const { return layout.stages * layout.virtualStages; }

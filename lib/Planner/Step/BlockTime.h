@@ -19,7 +19,8 @@ struct BlockTime {
   OpTime gathers, scatters;
   double productFlops = 0; ///< forward and backward, without recomputation
   double againFlops = 0;   ///< recomputed products
-  /// Device time that products lose to sizes that suit matrix units badly, and these sizes.
+  /// Device time that products lose because their sizes do not fill the matrix units, and these
+  /// sizes.
   double lostUs = 0;
   std::set<int64_t> badSizes;
 };

@@ -36,11 +36,11 @@ struct BlockKey {
 /// Layers in the programs that a BlockSource compiles, if one layer represents all.
 constexpr int64_t kCompiledLayers = 2;
 
-/// A planned model: its blocks are compiled, the rest are counts. A program has the embeddings
-/// (block 0), layers and the head. That of a model with an encoder and a decoder has layers of
-/// each, and between them a bridge: the encoder's last norm and the decoder's embeddings. Usually
-/// there are two layers of each, and the second one represents all but the first. If layers differ,
-/// a program has the first layers of each stack, up to the second one of each kind.
+/// A planned model. Its blocks are compiled; all other properties are numbers. A program has the
+/// embeddings (block 0), layers and the head. That of a model with an encoder and a decoder has
+/// layers of each, and between them a bridge: the encoder's last norm and the decoder's embeddings.
+/// Usually there are two layers of each, and the second one represents all but the first. If layers
+/// differ, a program has the first layers of each stack, up to the second one of each kind.
 struct PlannedModel {
   std::string name;
   int64_t layers = 0, hidden = 0, heads = 0, sequence = 0;
@@ -81,7 +81,8 @@ struct PlannedModel {
   std::vector<int64_t> layerBlocks() const;
   /// Blocks of the model that a block of a program represents.
   int64_t timesOf(int64_t block) const;
-  /// Tensors of the model that a state of a program represents; all layers may share one.
+  /// The number of the model's tensors that a state of a program represents; all layers may share
+  /// one tensor.
   int64_t timesOf(const proto::StateWork &state) const;
 
   /// The block that represents each layer, as set by setLayerKinds. Empty if the layers of a stack

@@ -1,4 +1,4 @@
-// The part of a model that each device group of a pipeline has.
+// Assigns the parts of a model to the device groups of a pipeline.
 #ifndef ST_PLANNER_MODELSPLIT_H
 #define ST_PLANNER_MODELSPLIT_H
 
@@ -19,7 +19,7 @@ struct StateAmount {
   double dense = 0, experts = 0;
 
   double sum() const { return dense + experts; }
-  /// The part of a device if those with equal weights split it.
+  /// The part that a device holds if all devices with equal weights split the amount.
   double sharedBy(const Layout &layout) const {
     return dense / static_cast<double>(layout.copies()) +
            experts / static_cast<double>(layout.expertCopies());

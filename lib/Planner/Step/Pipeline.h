@@ -69,9 +69,10 @@ std::vector<GroupTimes> simulatePipeline(const Layout &layout, const PipelineCos
                                          const PipelineOrder &order, bool keepRuns = false);
 
 /// A lower bound of any simulation of a schedule, in time independent of the micro-batches. A group
-/// starts when the first one has passed the groups before it, and works for all of them; the last
-/// one returns through the groups before it. This is the exact time of 1F1B for equal stages and
-/// free messages. Waits and micro-batches in flight are left at 0.
+/// starts when the first micro-batch has passed the groups before it, and then computes all
+/// micro-batches without waits. The last micro-batch returns through the groups before it. This is
+/// the exact time of 1F1B for equal stages and free messages. Waits and micro-batches in flight are
+/// left at 0.
 std::vector<GroupTimes> boundPipeline(const Layout &layout, const PipelineCosts &costs);
 
 /// Memoises simulations: layouts that differ only in what happens after the pipeline share one.

@@ -9,10 +9,9 @@
 namespace st {
 
 /// Ops in order. The host queues them one after the other. The device starts each when it is queued
-/// and the previous one is done. Times are microseconds. Three numbers suffice to append such work,
-/// as in the (max, +) algebra of event systems (Baccelli et al., "Synchronization and Linearity",
-/// 1992): `span` grows by the remaining later work after each point at which the device waited for
-/// the host.
+/// and the previous one is done. Times are microseconds. Three numbers are enough to append such
+/// work, as in the (max, +) algebra of event systems (Baccelli et al., "Synchronization and
+/// Linearity", 1992).
 struct QueuedWork {
   double host = 0;   ///< of the host, without waits
   double device = 0; ///< of the device, without waits

@@ -12,10 +12,10 @@ namespace mlir::st::ref {
 /// An SSA value on each rank.
 using RankValues = SmallVector<Tensor, 1>;
 
-/// Evaluates op after op, each on every rank before the next: simple, and the same in every run.
-/// Ranks with identical operands of an op share one evaluation and its result. If control flow
-/// diverges, the branches run one after the other, and a collective in a branch is an error. Errors
-/// are diagnostics at the op.
+/// Evaluates one op after the other, each on all ranks before the next. This is simple and
+/// deterministic. Ranks with identical operands of an op share one evaluation and its result. If
+/// control flow diverges, the branches run one after the other, and a collective in a branch is an
+/// error. Errors are diagnostics at the op.
 class Evaluator {
 public:
   explicit Evaluator(RankGrid grid);

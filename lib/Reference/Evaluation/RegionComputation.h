@@ -8,7 +8,7 @@
 namespace mlir::st::ref {
 
 /// Evaluates a region for one rank. A region of elementwise ops, the usual case, is evaluated on
-/// whole tensors at once, any other region element by element.
+/// complete tensors; any other region is evaluated element by element.
 class RegionComputation : public ScalarComputation {
 public:
   RegionComputation(Evaluator &evaluator, int64_t rank, Region &region);

@@ -8,14 +8,13 @@
 
 namespace mlir::st::ref {
 
-/// A function from scalars to scalars that is applied to whole tensors, element
-/// by element.
+/// A function from scalars to scalars that is applied to tensors elementwise.
 class ScalarComputation {
 public:
   virtual ~ScalarComputation() = default;
 
-  /// Applies the function to the elements of `args`, which have the same shape. False after an
-  /// error message if it cannot be evaluated.
+  /// Applies the function to the elements of `args`, which have the same shape. Returns false,
+  /// after an error message, if it cannot be evaluated.
   virtual bool apply(ArrayRef<Tensor> args, SmallVectorImpl<Tensor> &results) const = 0;
 
   /// Set when the function is this op on its two arguments.

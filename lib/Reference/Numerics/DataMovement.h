@@ -33,7 +33,7 @@ Tensor slice(const Tensor &operand, ArrayRef<int64_t> starts, ArrayRef<int64_t> 
 /// The operand with `update` in the box that begins at `starts`, in bounds.
 Tensor updateSlice(const Tensor &operand, const Tensor &update, ArrayRef<int64_t> starts);
 
-/// `starts` moved so that a box of `sizes` is inside `shape`.
+/// Clamps `starts` so that a box of `sizes` is inside `shape`.
 Shape clampStarts(ArrayRef<int64_t> starts, ArrayRef<int64_t> shape, ArrayRef<int64_t> sizes);
 
 Tensor pad(const Tensor &operand, const Tensor &value, ArrayRef<int64_t> low,

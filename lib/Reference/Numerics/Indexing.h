@@ -33,8 +33,8 @@ bool scatter(ArrayRef<Tensor> inputs, const Tensor &indices, ArrayRef<Tensor> up
              const IndexDims &dims, const ScalarComputation &body,
              SmallVectorImpl<Tensor> &results);
 
-/// Sorts the inputs together along `dim`, stably. The comparator's arguments are pairs, one per
-/// input, and its result says whether the first elements precede the second.
+/// Sorts the inputs together along `dim`, stably. The comparator takes a pair of elements per input
+/// and returns true if the first ones precede the second ones.
 bool sort(ArrayRef<Tensor> inputs, int64_t dim, const ScalarComputation &comparator,
           SmallVectorImpl<Tensor> &results);
 

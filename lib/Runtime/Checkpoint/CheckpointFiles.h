@@ -35,7 +35,7 @@ constexpr absl::string_view kNext = ".next";
 /// The file that a tensor belongs to.
 absl::string_view fileOf(const StateTensor &tensor);
 
-/// Returns true if tensors have files of a kind: always, except for adapters.
+/// Returns true if the checkpoint has files of a kind. Only adapters may be absent.
 bool hasKind(absl::string_view kind, const std::vector<StateTensor> &states);
 
 /// Returns true if the folder holds a checkpoint, the old or the new one (see Checkpoint.h).

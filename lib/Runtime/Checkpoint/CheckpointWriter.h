@@ -60,7 +60,7 @@ public:
 private:
   /// A block that several processes hold, with the checksum of its elements.
   using BlockChecksums = std::map<std::pair<std::string, size_t>, std::map<int64_t, std::string>>;
-  /// A block of a tensor that this process writes: a replica here, or else the received bytes.
+  /// A block of a tensor that this process writes: a replica in this process, or received bytes.
   struct Source {
     const StateBlock *of;
     const StateReplica *here;

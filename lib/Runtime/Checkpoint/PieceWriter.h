@@ -23,8 +23,8 @@ namespace st {
 /// the next one. One thread serves all files, so no thread is started per piece.
 ///
 /// Writes are direct (see AtomicFile) where the file system allows it: the page cache costs a copy
-/// and memory that a checkpoint does not need again. While training waits for the states, the page
-/// cache may still be faster than a slow disk; then the faster one is used.
+/// and memory for data that is not read again. While training waits for the writes, the faster of
+/// direct and cached writes is used, because the cache may be faster than a slow disk.
 class PieceWriter {
 public:
   static constexpr size_t kPieceBytes = 4 << 20;
@@ -35,8 +35,8 @@ public:
   PieceWriter(const PieceWriter &) = delete;
   PieceWriter &operator=(const PieceWriter &) = delete;
 
-  /// The following data belongs to `file`, which must live until finish() returns or this object is
-  /// destroyed. The data of the file must begin at a multiple of AtomicFile::kDirectBlock.
+  /// Starts a file. `file` must live until finish() returns or this object is destroyed. The data
+  /// of the file must begin at a multiple of AtomicFile::kDirectBlock.
   void begin(SafetensorsWriter &file);
 
   /// The free part of the piece, for the next bytes of the file; never empty.
@@ -46,7 +46,7 @@ public:
   /// Copies bytes to the space; they may continue in the next piece.
   absl::Status append(absl::Span<const uint8_t> bytes);
 
-  /// Sets whether training is waiting for the writes.
+  /// Declares that training waits for the writes, or no longer does.
   void setHurried(bool isTrue) { isHurried = isTrue; }
   /// Returns true if the latest piece is in the page cache, so that a flush is due.
   bool needsFlush() const;

@@ -21,11 +21,11 @@ struct ShardFile {
   int64_t process = 0;                      ///< that writes it
 };
 
-/// The files of one of kTensorKinds. If the tensors of the kind exceed `limit` bytes,
-/// the files are "model-00001-of-00003.safetensors", … of at most `limit` bytes, in the order of
-/// the states. A larger tensor has a separate file. The plan depends only on the tensors and the
-/// limit. Only `process` depends on the layout: it is a process that holds the most bytes of the
-/// file. If several hold about as many, the plan spreads the files over them.
+/// The files of one of kTensorKinds. If the tensors of the kind exceed `limit` bytes, the files are
+/// "model-00001-of-00003.safetensors", … of at most `limit` bytes, in the order of the states. A
+/// larger tensor has a separate file. The plan depends only on the tensors and the limit. Only
+/// `process` depends on the layout: it is a process that holds the most bytes of the file. If
+/// several processes hold about the same number of bytes, the plan spreads the files over them.
 std::vector<ShardFile> planShards(absl::string_view kind, const std::vector<StateTensor> &states,
                                   int64_t limit, const Communicator &communicator);
 

@@ -19,14 +19,14 @@ namespace st {
 struct TrainerState {
   int64_t step = 0;     ///< steps done
   int64_t examples = 0; ///< batch rows consumed
-  /// With a ramp-up: the part that changed no parameter, in skipped steps or left out after a
-  /// spike.
+  /// With a ramp-up: the rows that changed no parameter, because their step was skipped or they
+  /// were omitted after a loss spike.
   int64_t skippedExamples = 0;
   uint32_t seed = 0;
   std::vector<double> recentLosses; ///< of the latest steps, as SpikeWatch keeps them
 };
 
-/// CRC-32 by name, as eight hexadecimal digits.
+/// CRC-32 checksums by name, as eight hexadecimal digits.
 using Checksums = std::map<std::string, std::string>;
 
 /// The content of the file:

@@ -83,15 +83,16 @@ public:
   /// so that a resumed run sees the same batches.
   virtual absl::StatusOr<Batch> batch(int64_t index) const = 0;
 
-  /// Batches 0 to n - 1 have every sample of the data; 0 if each sample is drawn independently.
+  /// The number n of batches for which batches 0 to n - 1 contain every sample of the data; 0 if
+  /// samples are drawn independently.
   virtual int64_t numBatches() const { return 0; }
 
-  /// The questions that the samples ask, or null. Row r of batch i is sample i * B + r.
+  /// The questions of the samples, or null. Row r of batch i is sample i * B + r.
   virtual const Questions *questions() const { return nullptr; }
 };
 
-/// Opens what --data names: "synthetic", "text:FILE", "jsonl:FILE", "squad:FILE", "megatron:PREFIX"
-/// or the path of a safetensors file. Errors are one line.
+/// Opens the value of --data: "synthetic", "text:FILE", "jsonl:FILE", "squad:FILE",
+/// "megatron:PREFIX" or the path of a safetensors file. Errors are one line.
 absl::StatusOr<std::unique_ptr<BatchSource>> createBatchSource(const std::string &data,
                                                                const BatchSpec &spec);
 

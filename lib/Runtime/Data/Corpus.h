@@ -39,7 +39,7 @@ struct Corpus {
   int64_t begin() const { return sentence(part.begin); }
   int64_t end() const { return sentence(part.end); }
 
-  /// Selects the part that the options ask for, by documents, or by sentences if there is a single
+  /// Selects the part that the options specify, by documents, or by sentences if there is a single
   /// document. An error if the part is empty.
   absl::Status choosePart(const DataOptions &options);
 
@@ -47,14 +47,14 @@ struct Corpus {
   absl::StatusOr<std::vector<int32_t>> range(int64_t begin, int64_t end) const;
 };
 
-/// Makes batches of the task from running text. Every sample occurs once before any is repeated, in
-/// another order each time. Sample i is a function of the text, the seed and i alone.
+/// Builds batches of the task from running text. Every sample occurs once before any is repeated,
+/// in a different order each time. Sample i depends only on the text, the seed and i.
 ///
 ///   mlm   Two segments of one document; half the time, the second does not follow the first
 ///         (DataOptions). Different tokens are masked each time (15 %): 80 % of them become
 ///         [MASK], 10 % a random token, 10 % stay.
 ///   span  A few consecutive words of a passage are the question; their position is the answer.
-///         Questions are drawn at random, so one may repeat before another has occurred.
+///         Questions are drawn at random with replacement.
 ///   clm   Windows of the text.
 ///
 /// Some rows of mlm and span (10 %) are short and padded.
@@ -68,7 +68,7 @@ absl::StatusOr<Corpus> readTextCorpus(const std::string &path, const BatchSpec &
 /// each document ends with the tokenizer's end-of-document token if there is one.
 absl::StatusOr<Corpus> readJsonLinesCorpus(const std::string &path, const BatchSpec &spec);
 
-/// PREFIX.bin and PREFIX.idx, made with the model's own tokenizer.
+/// PREFIX.bin and PREFIX.idx, written with the model's tokenizer.
 absl::StatusOr<Corpus> openIndexedCorpus(const std::string &prefix, const BatchSpec &spec);
 
 /// Text from a Markov chain, so that a model can learn it: each token has one likely successor and

@@ -20,7 +20,7 @@ public:
 
   uint32_t next() { return threefryBits(key, counter++); }
 
-  /// Uniform on 0 .. bound-1 but for a bias below bound / 2^32.
+  /// Uniform on 0 .. bound-1, with a bias below bound / 2^32.
   int64_t below(int64_t bound) {
     return static_cast<int64_t>(uint64_t{next()} * static_cast<uint64_t>(bound) >> 32);
   }

@@ -17,7 +17,7 @@ struct PairSample {
 /// Walks the documents of the corpus' part as Megatron-LM does: gathers sentences until they have
 /// the target number of tokens, which is a full row (`room`) or, with the options' probability,
 /// less. Each sample has at least two sentences; no sentence is in two samples, and none is dropped
-/// unless it is the only one of a document. A function of the corpus and the seed.
+/// unless it is the only one of a document. The result depends only on the corpus and the seed.
 std::vector<PairSample> makePairSamples(const Corpus &corpus, const BatchSpec &spec, int64_t room);
 
 } // namespace st

@@ -1,4 +1,4 @@
-// Makes batches on a thread before they are requested.
+// Prepares batches on a thread before they are requested.
 #ifndef ST_RUNTIME_DATA_READAHEAD_H
 #define ST_RUNTIME_DATA_READAHEAD_H
 

@@ -22,7 +22,8 @@ struct Token {
 
 std::vector<int32_t> idsOf(absl::Span<const Token> tokens);
 
-/// The ids with a meaning for a task, and the range of ids for text. -1: the vocabulary has none.
+/// The ids of special tokens, and the range of ids for text. -1: the vocabulary does not have the
+/// token.
 struct TokenIds {
   int32_t pad = 0, cls = 1, sep = 2, mask = 3;
   int32_t textBegin = 4, textEnd = 4;

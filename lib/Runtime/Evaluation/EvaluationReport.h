@@ -24,7 +24,8 @@ struct EvaluationReport {
 /// "validation after step 20: loss 3.21  perplexity 24.8  ...  sim 1.2 ms a batch  host 0.300 s".
 std::string printEvaluation(const EvaluationReport &report);
 
-/// A line of JSON: step, evaluation (the part), batches, the values, sim_ms of a batch, host_s.
+/// One line of JSON with step, evaluation (the part), batches, the values, sim_ms per batch, and
+/// host_s.
 std::string printEvaluationJson(const EvaluationReport &report);
 
 /// Megatron-LM's lines: the losses as "value", and exp(min(20, loss)) as "PPL".

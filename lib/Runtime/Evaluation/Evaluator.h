@@ -32,10 +32,10 @@ struct EvaluationOptions {
   bool isWanted() const { return only || interval > 0 || !validation.empty() || !test.empty(); }
 };
 
-/// Runs the program "evaluation" of an executable. It is forward-only and reads the parameters
-/// where training keeps them, so neither they nor anything else that a step depends on changes.
-/// Every evaluation of a part sees the same first batches of its data. Batches of questions have
-/// the windows of a question in succession.
+/// Runs the program "evaluation" of an executable. It is forward-only and reads the parameters in
+/// the arenas of training. It changes neither them nor any other input of a step. Every evaluation
+/// of a part sees the same first batches of its data. Batches of questions have the windows of a
+/// question in succession.
 class Evaluator {
 public:
   /// Opens the data. An error names a flag that conflicts with others, a binary without an

@@ -1,4 +1,5 @@
-// Memory for messages, used again instead of returned to the system: the host clears each new page.
+// Memory for messages, reused instead of returned to the system, because the system clears each new
+// page.
 #ifndef ST_RUNTIME_PROCESSES_BUFFERPOOL_H
 #define ST_RUNTIME_PROCESSES_BUFFERPOOL_H
 
@@ -27,7 +28,8 @@ public:
   Buffer take(size_t size);
 
 private:
-  // Buffers of a bucket have 2^bucket bytes. The largest are rare, and would keep much memory.
+  // Buffers of a bucket have 2^bucket bytes. Larger buffers are not kept: they are rare and would
+  // occupy much memory.
   static constexpr size_t kSmallest = 6, kLargest = 26, kMaxKept = size_t(256) << 20;
   void release(uint8_t *buffer, size_t bucket);
 

@@ -19,9 +19,9 @@ struct Member {
 
   /// "process 0 of 2"
   std::string name() const;
-  /// The error for a peer that ended while it was needed.
+  /// The error for a peer that ended before it sent or received a message.
   std::string lost(int64_t other) const;
-  /// The error for something that did not arrive within the watchdog's time.
+  /// The error for a message that did not arrive within the watchdog's time.
   absl::Status silent(absl::string_view what, double seconds) const;
 };
 

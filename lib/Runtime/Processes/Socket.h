@@ -30,7 +30,7 @@ private:
   int number = -1;
 };
 
-/// A host is a name, or a number as getaddrinfo takes it.
+/// A host is a name or a numeric address, as for getaddrinfo.
 struct Endpoint {
   std::string host;
   int port = 0;
@@ -59,8 +59,8 @@ absl::StatusOr<Socket> connectTo(const Endpoint &to, Clock::time_point deadline)
 /// Disables delays for small messages, and detects a lost machine within about `seconds`.
 void setUpConnection(const Socket &socket, double seconds);
 
-/// Transfers all bytes. DeadlineExceeded if time is over, OutOfRange if the other side closed the
-/// connection.
+/// Transfers all bytes. DeadlineExceeded after the deadline, OutOfRange if the other side closed
+/// the connection.
 absl::Status sendAll(const Socket &socket, absl::Span<const uint8_t> bytes,
                      Clock::time_point deadline);
 absl::Status receiveAll(const Socket &socket, absl::Span<uint8_t> bytes,

@@ -35,7 +35,7 @@ struct Straggler {
   double slowdown = 1;          ///< its computing time over that of the other processes
 };
 
-/// The comparison at the end of a window.
+/// The result of the comparison at the end of a window.
 struct StragglerReport {
   int64_t steps = 0;                ///< of the windows over which a straggler was slow
   double slowest = 1;               ///< largest slowdown of any process in this window

@@ -11,8 +11,8 @@
 
 namespace st {
 
-/// A connection to every other process, by its number; the entry of this process is not open.
-/// Nothing that peers send afterwards is read here.
+/// A connection to every other process, by its number; the entry of this process is not open. Does
+/// not read any data that peers send after the handshake.
 absl::StatusOr<std::vector<Socket>> joinByTcp(const TcpOptions &options);
 
 } // namespace st

@@ -24,7 +24,7 @@ struct Handshake {
   uint32_t version;
 
   static Handshake own();
-  /// Returns true if the sender is a process of ours, of any version.
+  /// Returns true if the sender is a training binary of any version.
   bool isOurs() const;
 };
 
@@ -45,20 +45,20 @@ template <typename Plain> absl::Span<uint8_t> bytesOf(Plain &plain) {
 struct JoiningPeer {
   Socket socket;
   Hello hello;
-  size_t done = 0; ///< bytes of the hello received
+  size_t done = 0; ///< received bytes of the handshake
 };
 
-/// Accepts connections. Unrelated processes may connect as well and send anything or nothing.
+/// Accepts connections. Unrelated processes may connect too and send arbitrary data or no data.
 class Rendezvous {
 public:
   Rendezvous(Socket listener, double seconds, Clock::time_point deadline)
       : listener(std::move(listener)), seconds(seconds), deadline(deadline) {}
 
-  /// The next peer that sends a hello; DeadlineExceeded if none comes. If one of `joined` is lost,
-  /// OutOfRange, and `lost` is its index.
+  /// Returns the next peer that sends a handshake, or DeadlineExceeded if none does. If one of
+  /// `joined` is lost, returns OutOfRange and sets `lost` to its index.
   absl::StatusOr<JoiningPeer> next(absl::Span<const Socket> joined, int64_t &lost);
 
-  /// For errors: describes the strangers that connected, or is empty.
+  /// For errors: describes the unrelated processes that connected. Empty if there were none.
   std::string describeUnexpectedPeers() const;
 
 private:

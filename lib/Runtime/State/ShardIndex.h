@@ -1,4 +1,4 @@
-// The index of a model that several safetensors files hold.
+// The index of a model in several safetensors files.
 #ifndef ST_RUNTIME_STATE_SHARDINDEX_H
 #define ST_RUNTIME_STATE_SHARDINDEX_H
 

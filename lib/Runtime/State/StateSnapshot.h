@@ -47,13 +47,13 @@ public:
   /// Like unpin; the replica will not be pinned again.
   void release(const StateReplica &replica);
 
-  /// Nothing will be pinned any more: updates need not wait.
+  /// No replica will be pinned any more, so updates need not wait.
   void stop();
 
   /// True while an update waits.
   bool isAwaited() const;
 
-  /// The time in which an update of some rank waited, and the most bytes of copies at a time.
+  /// The time for which updates waited, and the maximum bytes of copies at any time.
   double waitedSeconds() const;
   int64_t maxCopied() const;
 

@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<StateTensor>> collectStates(const proto::Executable &
 absl::Status initializeStates(const std::vector<StateTensor> &states, Executable &executable,
                               uint32_t seed, int threads);
 
-/// Reads a full state. An error if ranks that share a part of it differ.
+/// Reads a complete state. An error if replicas of a block differ.
 absl::StatusOr<std::vector<uint8_t>> readState(const StateTensor &tensor, Executable &executable);
 
 /// All elements of a state, row-major.

@@ -1,4 +1,4 @@
-// Tokens that are matched in a text before all other stages.
+// Finds the tokens that a tokenizer matches before all other stages.
 #ifndef ST_RUNTIME_TOKENIZERS_ADDEDTOKENS_H
 #define ST_RUNTIME_TOKENIZERS_ADDEDTOKENS_H
 
@@ -26,7 +26,7 @@ struct Segment {
   std::optional<int32_t> token;
 };
 
-/// Tokens that are matched at once; the longest one at a place wins.
+/// Tokens that are matched in one pass. The longest match at a position wins.
 class AddedTokens {
 public:
   void add(AddedToken token);

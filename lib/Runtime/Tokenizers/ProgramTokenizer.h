@@ -10,9 +10,9 @@ namespace st {
 /// The tokenizer's files of the model folder.
 TokenizerFiles tokenizerFilesOf(const proto::ModelInfo &model);
 
-/// An error if a folder's tokenizer files differ from the program's: another piece in its
-/// vocab.txt, another merge, another stage in its tokenizer.json. With `needsAll`, a missing file
-/// is an error too.
+/// Returns an error if a folder's tokenizer files differ from the program's in a piece of
+/// vocab.txt, a merge or a stage of tokenizer.json. With `needsAll`, a missing file is an error
+/// too.
 absl::Status checkTokenizer(const std::string &folder, const proto::Executable &program,
                             bool needsAll);
 

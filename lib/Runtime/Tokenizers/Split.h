@@ -14,7 +14,8 @@ enum class SplitBehavior { Removed, Isolated, MergedWithPrevious, MergedWithNext
 /// Reads the key "behavior" of a pre-tokenizer.
 absl::StatusOr<SplitBehavior> readSplitBehavior(const JsonNode &node);
 
-/// Finds the delimiters of a text: calls its argument for each, from left to right.
+/// A function that finds the delimiters of a text and calls its argument for each, from left to
+/// right.
 using DelimiterSearch = absl::FunctionRef<absl::Status(
     absl::string_view text, absl::FunctionRef<void(size_t begin, size_t end)> found)>;
 

@@ -43,7 +43,7 @@ struct LearningRateSchedule {
 
 /// The schedule's options on the command line.
 struct LearningRateOptions {
-  std::optional<double> peak; ///< --lr; default: the program's
+  std::optional<double> peak; ///< --lr; default: the program's learning rate
   double floor = 0;           ///< --min-lr
   std::string style;          ///< --lr-decay-style; empty: constant, or linear with totalSteps
 
@@ -65,8 +65,8 @@ struct LearningRateOptions {
 
   // For a run that continues from a checkpoint with another schedule.
   bool overridesCheckpoint = false; ///< --override-lr-scheduler: this schedule wins
-  bool isCheckpoints = false;       ///< --use-checkpoint-lr-scheduler: the checkpoint's wins
-  bool isOfBinary = false;          ///< from the binary only; must equal the checkpoint's
+  bool isCheckpoints = false; ///< --use-checkpoint-lr-scheduler: the checkpoint's schedule wins
+  bool isOfBinary = false;    ///< all options are from the binary; must equal the checkpoint's
 
   /// Returns true if any option was given.
   bool isGiven() const;

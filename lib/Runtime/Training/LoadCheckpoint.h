@@ -12,7 +12,7 @@ namespace st {
 
 /// The folder of a checkpoint or of a series. Prefers the series that the run saves to, if it has a
 /// checkpoint or no other folder is given; otherwise uses the folder of --resume or --load. Empty
-/// for a new run; then a line to `warn` mentions a --load without a checkpoint.
+/// for a new run. If --load names a folder without a checkpoint, writes a line to `warn`.
 std::string chooseCheckpoint(const TrainOptions &options,
                              const std::function<void(const std::string &)> &warn);
 

@@ -1,4 +1,4 @@
-// Decides after which steps a run saves, and after which it ends.
+// Decides after each step if the run saves a checkpoint, and if it ends.
 #ifndef ST_RUNTIME_TRAINING_RUNCONTROL_H
 #define ST_RUNTIME_TRAINING_RUNCONTROL_H
 

@@ -44,7 +44,7 @@ public:
   /// Returns true if no step may use the batch that begins after `examples` rows.
   bool leavesOut(int64_t examples) const { return leftOut.count(examples) > 0; }
 
-  /// Passes over rows without a step. Like skipped steps, they do not count in a schedule in
+  /// Omits rows without running a step. Like skipped steps, they do not count in a schedule in
   /// samples.
   void leaveOut(int64_t rows, TrainerState &trainer) const;
 

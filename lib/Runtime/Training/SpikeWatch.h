@@ -1,4 +1,4 @@
-// Detects losses that leave the range of the recent ones.
+// Detects losses far above the recent ones.
 #ifndef ST_RUNTIME_TRAINING_SPIKEWATCH_H
 #define ST_RUNTIME_TRAINING_SPIKEWATCH_H
 
@@ -13,9 +13,9 @@ namespace st {
 
 /// The reaction of a run to a loss spike.
 struct SpikeOptions {
-  /// "": nothing, but a NaN or infinite loss ends the run. "stop": the run ends with an error.
-  /// "skip": the run restores the newest checkpoint and repeats the steps since, without the
-  /// batch of the spike. "rewind": the same, without any batch since that checkpoint.
+  /// "": none, but a NaN or infinite loss ends the run. "stop": the run ends with an error. "skip":
+  /// the run restores the newest checkpoint and repeats the steps since, without the batch of the
+  /// spike. "rewind": the same, without any batch since that checkpoint.
   std::string action;
   double deviations = 10; ///< distance from the median of a spike; see SpikeWatch
   int64_t window = 100;   ///< number of steps for the median

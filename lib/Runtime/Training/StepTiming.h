@@ -30,7 +30,7 @@ public:
 
   /// Returns true if the timers of a step's log entry need a measured step of these devices: the
   /// second step of a run, or the first one after it with an entry, and then at most one of 100
-  /// steps. Asked once for each step of the full batch, in all processes.
+  /// steps. Call it once for each step of the full batch, in all processes.
   bool isMeasured(int64_t step);
 
   /// Takes the timers of a traced step.

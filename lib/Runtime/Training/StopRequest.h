@@ -12,7 +12,7 @@
 namespace st {
 
 /// During its lifetime records SIGTERM and SIGUSR1, which then do not end the process. Schedulers
-/// send them shortly before the end of a job's time. SIGINT still ends the process at once.
+/// send them shortly before the end of a job's time. SIGINT still ends the process immediately.
 class StopSignals {
 public:
   StopSignals();

@@ -55,7 +55,7 @@ struct TrainOptions {
   int64_t trainSteps = 0;       ///< the step that ends the run; 0: `steps`
   int64_t trainSamples = 0;     ///< the same in rows of batches; 0: `trainSteps`
   std::string batchRamp;        ///< see BatchRamp; empty: all batches are full
-  LearningRateOptions rate;     ///< default: the checkpoint's, or the program's
+  LearningRateOptions rate;     ///< default: the checkpoint's schedule, or the program's rate
   std::optional<uint32_t> seed; ///< default: the checkpoint's, or 0
   bool isSeedOfBinary = false;  ///< the checkpoint's takes precedence
   LoadOptions load;

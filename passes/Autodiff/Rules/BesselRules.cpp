@@ -13,8 +13,8 @@ using namespace mlir;
 using namespace mlir::stablehlo;
 using namespace mlir::st;
 
-// e^-x I0(x) for x in [0, 8] in terms of x / 2 - 2, and times sqrt(x) beyond in terms of
-// 32 / x - 2, the highest order first. Single precision needs no more than the last of them.
+// e^-x I0(x) for x in [0, 8] in terms of x / 2 - 2, and times sqrt(x) beyond in terms of 32 / x -
+// 2, the highest order first. Single precision needs only the last few.
 constexpr double kSmall[] = {
     -4.41534164647933937950e-18, 3.33079451882223809783e-17,  -2.43127984654795469359e-16,
     1.71539128555513303061e-15,  -1.16853328779934516808e-14, 7.67618549860493561688e-14,

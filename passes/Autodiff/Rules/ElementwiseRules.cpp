@@ -338,7 +338,7 @@ static void clampRule(ClampOp op, Value ct, Gradients &g) {
     return isScalar ? emit.reduceAdd(part, remainingDims(shape.size(), {})) : part;
   };
   g.add(x, [&] { return ifLess(low, x, ifLess(x, high, ct)); });
-  // The upper bound has the last word where the bounds cross.
+  // The upper bound takes precedence where the bounds cross.
   g.add(op.getMin(), [&] { return sumLike(op.getMin(), ifLess(x, low, ifLess(low, high, ct))); });
   g.add(op.getMax(), [&] { return sumLike(op.getMax(), ifLess(high, emit.max(x, low), ct)); });
 }

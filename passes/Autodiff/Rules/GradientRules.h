@@ -1,8 +1,7 @@
 //===- GradientRules.h - Gradient rules of ops ------------------*- C++ -*-===//
 //
-// Reverse mode asks one question of each op: given the cotangents of its
-// results, what does it contribute to the cotangents of its operands? The
-// answers are the rules of this registry, one function for each kind of op.
+// The rules of reverse mode, one function for each kind of op. Given the cotangents of an op's
+// results, a rule adds the op's contributions to the cotangents of its operands.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +18,7 @@ namespace mlir::st {
 
 class ReverseMode;
 
-/// The cotangents collected so far in one block, and where rules emit.
+/// The cotangents collected so far in one block, and the insertion point of rules.
 class Gradients {
 public:
   Gradients(Emitter &emit, ReverseMode &mode) : emit(emit), mode(mode) {}
@@ -54,7 +53,7 @@ private:
 
 class GradientRules {
 public:
-  /// A rule receives the cotangent of each result, null where there is none.
+  /// A rule receives the cotangent of each result; null if a result has none.
   using Rule = std::function<LogicalResult(Operation *, ArrayRef<Value>, Gradients &)>;
 
   /// The rules of every differentiable op.

@@ -67,7 +67,7 @@ static SmallVector<Value> startsOf(Emitter &emit, Value row, int64_t rank) {
   return starts;
 }
 
-/// Makes loop-invariant carries visible to the body as outside values, and passes on their
+/// Replaces loop-invariant carries in the body by the outside values, and passes on their
 /// cotangents.
 static void freeInvariants(WhileOp op, MutableArrayRef<Value> cts, Gradients &g) {
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {

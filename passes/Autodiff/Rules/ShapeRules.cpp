@@ -10,7 +10,7 @@ using namespace mlir::st;
 /// Sums a cotangent over broadcast dimensions.
 static Value sumRepeated(Emitter &emit, BroadcastInDimOp op, Value ct) {
   ArrayRef<int64_t> shape = Emitter::shapeOf(op.getOperand());
-  // The result's dimensions that hold the operand's, and are not repetitions.
+  // The result's dimensions that correspond to operand dimensions and are not repetitions.
   SmallVector<int64_t> kept, keptOperandDims;
   for (auto [operandDim, dim] : llvm::enumerate(op.getBroadcastDimensions())) {
     if (shape[operandDim] == Emitter::shapeOf(ct)[dim]) {

@@ -14,8 +14,8 @@ struct WindowDim {
 
   int64_t reach() const { return (size - 1) * windowDilation + 1; }
   static int64_t spread(int64_t count, int64_t dilation) { return (count - 1) * dilation + 1; }
-  /// The padding of the cotangent, dilated by the stride, with which a window of the same size and
-  /// the base dilation as stride leads back to the operand.
+  /// The low padding of the transposed window, which maps the cotangent back to the operand: the
+  /// cotangent is dilated by the stride, and the window moves by the base dilation.
   int64_t backLow() const { return reach() - 1 - low; }
   int64_t backHigh() const {
     return spread(input, baseDilation) - 1 + reach() - backLow() - spread(output, stride);

@@ -161,7 +161,7 @@ Parts ComplexEmitter::acosh(Parts z) {
 }
 
 Parts ComplexEmitter::atanh(Parts z) {
-  // Near a pole, at a distance whose square vanishes, only one logarithm remains.
+  // If the square of the distance to a pole underflows, only one logarithm remains.
   constexpr double kNear = 1e-15;
   Value x = emit.abs(z.re), below = emit.sub(emit.splatLike(x, 1), x), above = emit.offset(x, 1);
   Value square = emit.mul(z.im, z.im), distance = magnitude({below, z.im});

@@ -45,7 +45,7 @@ public:
   /// Returns where a precedes b: by real part, then by imaginary part.
   Value precedes(Parts a, Parts b);
 
-  /// The angle of (x, y), y and x complex.
+  /// The angle of (x, y) for complex y and x.
   Parts angle(Parts y, Parts x);
   Parts asin(Parts z);
   Parts acos(Parts z);
@@ -71,8 +71,8 @@ private:
   Value logOfTwice(Value larger, Value ratio);
 };
 
-/// The Fourier transform of pairs; a real input has no imaginary part; of an IRFFT, use the real
-/// part of the result.
+/// The Fourier transform of pairs. A real input has no imaginary part. For an IRFFT, the real part
+/// of the result is the result.
 Parts expandFourier(Emitter &emit, stablehlo::FftOp op, Parts operand);
 /// The Cholesky factor, computed on real matrices of twice the size.
 Parts expandCholesky(Emitter &emit, stablehlo::CholeskyOp op, Parts a);

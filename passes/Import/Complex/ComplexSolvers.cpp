@@ -64,8 +64,8 @@ Parts mlir::st::expandCholesky(Emitter &emit, stablehlo::CholeskyOp op, Parts a)
   return {result.re, emit.select(isNumber, result.im, emit.zerosLike(result.im))};
 }
 
-/// With op(a) = C, or C^H if transposed, and C = D T with the diagonal D: divides the rows of b, or
-/// of the solution, by D; columns if a is on the right.
+/// op(a) is C, or C^H if transposed, and C = D T with the diagonal D. Divides the rows of b, or of
+/// the solution, by D, or the columns if a is on the right.
 Parts mlir::st::expandTriangularSolve(Emitter &emit, stablehlo::TriangularSolveOp op, Parts a,
                                       Parts b) {
   ComplexEmitter math(emit);

@@ -160,7 +160,7 @@ std::optional<Parts> OpExpansion::expandExponential(Parts a) {
         return Parts{re, math.exponential(a).im};
       })
       .Case([&](Log1pOp) {
-        // |1 + z|^2 - 1 has no 1 in it.
+        // |1 + z|^2 - 1 is computed without the 1, which would cancel.
         Value square = emit.add(emit.mul(a.re, emit.offset(a.re, 2)), emit.mul(a.im, a.im));
         return Parts{emit.scale(real<Log1pOp>(square), 0.5),
                      math.atan2(a.im, emit.offset(a.re, 1))};
@@ -320,7 +320,7 @@ struct ExpandComplex : mlir::st::impl::ExpandComplexBase<ExpandComplex> {
 };
 } // namespace
 
-/// The sharding of pairs: nothing splits the two parts of a number.
+/// The sharding of pairs. The dimension of the two parts is not split.
 static ShardingAttr addPartDim(ShardingAttr sharding) {
   SmallVector<ArrayAttr> dims(sharding.getDims());
   dims.push_back(ArrayAttr::get(sharding.getContext(), {}));

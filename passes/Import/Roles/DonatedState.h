@@ -26,7 +26,8 @@ private:
 /// Argument -> result of the state that a step takes and gives back.
 using StatePairs = llvm::MapVector<unsigned, unsigned>;
 
-/// Arguments on which other results than their own depend, directly or through other state.
+/// Arguments that affect a result other than the one that replaces them, directly or through other
+/// state.
 DenseSet<unsigned> findLiveState(func::FuncOp function, const StatePairs &pairs);
 
 /// Finds the state of a function: arguments donated by `tf.aliasing_output` or `jax.buffer_donor`,
@@ -36,7 +37,7 @@ DenseSet<unsigned> findLiveState(func::FuncOp function, const StatePairs &pairs)
 /// buffer of the same type. If both have names in the program's containers (`params['w']` and
 /// `result[1]['w']`), the names decide. Otherwise the aliases are kept, unless another pairing (a
 /// maximum matching that starts from them) has more pairs in which the update reaches the argument,
-/// and no more useless state: read only by state, or never changed.
+/// and no more useless state (state that only state reads, or that never changes).
 StatePairs findDonatedState(func::FuncOp function, const ElementwiseUpdates &updates,
                             ArrayRef<unsigned> alsoState);
 

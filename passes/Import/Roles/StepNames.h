@@ -20,9 +20,9 @@ private:
 /// information (the Python argument, numbers, "params").
 SmallVector<std::string> nameParameters(ArrayRef<ArgumentPath> paths);
 
-/// The part of an optimizer state's path that its parameter's path lacks: the last part before the
-/// common end that is not a number (`opt_state[0].mu['w']` with `params['w']`: mu). Empty if there
-/// is none.
+/// The name of an optimizer state without that of its parameter: the last part of its path, before
+/// the end that both paths share, that is not a number. For `opt_state[0].mu['w']` and
+/// `params['w']` it is mu. Empty if there is none.
 std::string stateSuffix(const ArgumentPath &state, const ArgumentPath &parameter);
 
 } // namespace mlir::st

@@ -25,7 +25,8 @@ LogicalResult checkParts(sdy::ManualComputationOp op, Type global, Type part,
                          const DimensionAxes &axes, ArrayRef<int64_t> sizes);
 
 /// Replaces a per-shard computation by one on global tensors, sharded over the mesh of `names` and
-/// `sizes` as in the body. Uses and adds terms of unreduced values. Fails with a diagnostic.
+/// `sizes` as in the body. Uses the known terms of unreduced values and records new ones. Fails
+/// with a diagnostic.
 LogicalResult importManualComputation(sdy::ManualComputationOp op, ArrayRef<StringAttr> names,
                                       ArrayRef<int64_t> sizes, UnreducedTerms &terms);
 

@@ -91,7 +91,7 @@ Value ShardBody::spread(Location loc, const Lifted &value, const Axes &axes) {
 }
 
 /// Constrains the leading dimensions to be sharded by their axes, the others by `dims`. Axes that
-/// the body does not see may shard dimensions that are open, or about which `dims` says nothing.
+/// the body does not see may shard dimensions that are open or not listed in `dims`.
 void ShardBody::constrain(Location loc, Lifted &value, ArrayRef<SmallVector<unsigned>> dims,
                           ArrayRef<int64_t> open) {
   if (names.empty() || groupAxis)
@@ -187,7 +187,8 @@ Lifted ShardBody::leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<
       outer.push_back(axis);
   Axes kept = unite(outer, wanted);
   // Along an axis that shards no dimension, the program declares all shards equal. They may differ
-  // (JAX's check_vma=False): each device has its own, and a reader of one tensor takes the first.
+  // (JAX's check_vma=False): each device has a separate value, and users of one tensor read the
+  // first.
   Lifted own = {spread(loc, parts, all), all};
   // Propagation alone would not shard what is equal on all shards, or is computed on all devices.
   if (all != parts.axes || all != kept)
@@ -328,7 +329,7 @@ LogicalResult ShardBody::lift(Operation *op) {
     return liftConstraint(constraint);
   if (liftAxisIndex(op))
     return success();
-  // Each shard calls.
+  // A custom call with a side effect is called once per shard.
   if (auto call = dyn_cast<hlo::CustomCallOp>(op); call && call.getHasSideEffect())
     return liftEach(op, manual);
   for (Value captured : findCaptured(op))

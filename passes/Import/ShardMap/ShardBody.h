@@ -23,7 +23,7 @@ struct Lifted {
 class ShardBody {
 public:
   /// `sizes` are those of all mesh axes; `manual` are the axes over which the body is local.
-  /// `terms`: those of unreduced values that enter; those of values that leave are added.
+  /// `terms` has the terms of unreduced values that enter, and receives those of values that leave.
   ShardBody(OpBuilder &builder, ArrayRef<StringAttr> names, ArrayRef<int64_t> sizes,
             ArrayRef<unsigned> manual, UnreducedTerms *terms = nullptr)
       : builder(builder), names(names), sizes(sizes), manual(manual.begin(), manual.end()),
@@ -86,8 +86,7 @@ private:
   LogicalResult rebuild(Operation *op, const Axes &axes, ValueRange operands,
                         ArrayRef<NamedAttribute> changed);
 
-  // Control flow.
-  /// The shards whose `choice` (a boolean or an index) is that of a branch take it.
+  // Control flow. A shard takes the branch that `choice` (a boolean or an index) selects.
   struct Guard {
     Lifted choice;
     int64_t branch, branches;
@@ -150,7 +149,7 @@ private:
   /// The branches and loops around the current op that only some of the shards enter.
   SmallVector<Guard> guards;
   int64_t depth = 0;
-  /// For a collective whose groups are not along mesh axes: an additional axis for the members of a
+  /// For a collective whose groups do not follow mesh axes: an additional axis for the members of a
   /// group, and the number of devices of the mesh.
   std::optional<unsigned> groupAxis;
   std::optional<int64_t> meshDevices;

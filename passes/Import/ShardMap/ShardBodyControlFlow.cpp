@@ -152,8 +152,9 @@ FailureOr<SmallVector<Lifted>> ShardBody::liftRegion(Region &region, ArrayRef<Li
   return liftBlock(region.front());
 }
 
-/// Emits the body of a loop whose trip counts differ. The last argument tells which shards still
-/// run. Those that ended keep their values, and do not evaluate the condition again.
+/// Emits the body of a loop whose trip counts differ. The last argument is a mask of the shards
+/// that still run. Shards that have ended keep their values, and do not evaluate the condition
+/// again.
 LogicalResult ShardBody::liftUnevenTrip(hlo::WhileOp loop, ArrayRef<Lifted> arguments,
                                         LoopAxes &found) {
   Location loc = loop.getLoc();
@@ -179,8 +180,8 @@ LogicalResult ShardBody::liftUnevenTrip(hlo::WhileOp loop, ArrayRef<Lifted> argu
   return success();
 }
 
-/// Ends a loop's body with values for the next trip, and records along which axes they differ. If
-/// these are more than those of the arguments, the loop is lifted again.
+/// Ends a loop's body with values for the next trip, and records the axes along which they differ.
+/// If the arguments do not differ along all of these axes, the loop is lifted again.
 void ShardBody::returnFromTrip(Location loc, ArrayRef<Lifted> nexts, ArrayRef<Lifted> arguments,
                                LoopAxes &found) {
   SmallVector<Value> values;

@@ -166,7 +166,8 @@ static void saturate(Emitter &emit, hlo::ConvertOp op, IntegerType to) {
   op.setOperand(emit.clamp(emit.splatLike(x, minimum), x, emit.splatLike(x, maximum)));
 }
 
-/// Returns true if the results are among the numbers that the op gets.
+/// Returns true if every element of a result is an element of an operand, so that no rounding is
+/// needed.
 static bool isExact(Operation *op) {
   return isa<hlo::ReshapeOp, hlo::TransposeOp, hlo::BroadcastInDimOp, hlo::SliceOp,
              hlo::DynamicSliceOp, hlo::DynamicUpdateSliceOp, hlo::GatherOp, hlo::ConcatenateOp,

@@ -78,7 +78,7 @@ Value mlir::st::roundToFloat(Emitter &emit, Value x, FloatType type) {
   // The spacing of the type's numbers near x is two to the power `exponent - mantissa`.
   Value exponent =
       emit.max(bits.right(bits.of(size), kMantissa), bits.like(all, format.minExponent + kBias));
-  // Far above the largest number, the spacing has no meaning, but must have an inverse.
+  // The spacing is limited above the largest number, because its inverse must be finite.
   exponent = emit.min(exponent, bits.like(all, format.maxExponent + 1 + kBias));
   auto powerOf = [&](Value biased) { return bits.number(bits.left(biased, kMantissa)); };
   Value up = powerOf(emit.sub(bits.like(all, 2 * kBias), exponent)), down = powerOf(exponent);

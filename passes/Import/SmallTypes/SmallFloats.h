@@ -5,8 +5,8 @@
 
 namespace mlir::st {
 
-/// Rounds to the nearest number of a type; ties go to the even one. A larger number becomes
-/// infinity, NaN or the largest number, whichever the type has.
+/// Rounds to the nearest number of a type; ties go to the even one. A number beyond the largest
+/// becomes infinity, NaN or the largest number, depending on the type.
 Value roundToFloat(Emitter &emit, Value x, FloatType type);
 
 /// The numbers of a type with these bits, ui8 each.

@@ -15,7 +15,8 @@ static Value widenIndices(Emitter &emit, Value indices) {
   if (type.getWidth() < 32)
     return emit.convert(indices, IntegerType::get(context, 32));
   if (type.getWidth() == 64 && type.isUnsigned()) {
-    // An index that does not fit is out of bounds, and stays so.
+    // An index that does not fit is out of bounds, and is replaced by one that is out of bounds
+    // too.
     Value largest = emit.constant(
         DenseElementsAttr::get(Emitter::typeOf(indices), APInt::getSignedMaxValue(64)));
     return emit.convert(emit.min(indices, largest), IntegerType::get(context, 64));

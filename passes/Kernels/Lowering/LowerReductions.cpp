@@ -60,8 +60,8 @@ bool mlir::st::isCommutative(Region &computation) {
 /// operand order. In the latter case each row covers a range of elements, ascending from row to
 /// row.
 Replacement mlir::st::lowerReduce(Emitter &emit, stablehlo::ReduceOp op) {
-  // Sums over a batch of one, the first dimension, keep their form, which then does not depend on
-  // the size of the batch.
+  // Sums over a batch (the first dimension) of one keep their form, so that the form does not
+  // depend on the size of the batch.
   ArrayRef<int64_t> from = Emitter::shapeOf(op.getInputs().front());
   const auto last = static_cast<int64_t>(from.size()) - 1;
   if (op.getInputs().size() == 1 && llvm::is_contained(op.getDimensions(), last) &&

@@ -1,5 +1,5 @@
-// The gamma function's relatives and a Bessel function, always in f64 because their formulas
-// cancel.
+// Functions related to the gamma function, and a Bessel function. Always in f64, because their
+// formulas cancel.
 
 #include "passes/Kernels/Lowering/LowerTensorOps.h"
 #include "llvm/ADT/TypeSwitch.h"

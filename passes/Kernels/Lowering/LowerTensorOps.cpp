@@ -65,7 +65,8 @@ static Replacement lower(Emitter &emit, Operation *op) {
 }
 
 void LowerTensorOps::runOnOperation() {
-  // The result of a lowering may itself need lowering; no op lowers to its own form.
+  // The result of a lowering may need lowering too. This ends, because no op is lowered to an op of
+  // the same form.
   bool changed = true;
   while (changed) {
     changed = false;

@@ -1,7 +1,7 @@
-// Tensor ops without a kernel, in terms of ops that have one.
+// Expresses tensor ops without a kernel by ops that have one.
 //
-// Each function returns the values that replace an op's results, or nothing for an op of another
-// form; such an op stays, and form-kernels refuses it.
+// Each function returns the values that replace an op's results, or std::nullopt for an op of
+// another form. Such an op stays, and form-kernels reports it.
 #pragma once
 
 #include "dialects/StableHLO/ChloOps.h"
@@ -23,11 +23,11 @@ Replacement lowerSelectAndScatter(Emitter &emit, stablehlo::SelectAndScatterOp o
 Replacement lowerSort(Emitter &emit, stablehlo::SortOp op);
 Replacement lowerTopK(Emitter &emit, chlo::TopKOp op);
 
-/// For several tensors, or a body without a vector instruction: combines halves repeatedly, or
-/// neighbours if the body depends on operand order.
+/// For several tensors, or a body without a vector instruction. Combines halves repeatedly, or
+/// neighbours if the body depends on the order of its operands.
 Replacement lowerReduce(Emitter &emit, stablehlo::ReduceOp op);
-/// For element types that the matrix engine lacks: elementwise products, then a sum. For rows of
-/// attention as the right operand: the operands exchanged.
+/// Uses elementwise products and a sum for element types that the matrix engine lacks. Exchanges
+/// the operands if the right one has the rows of attention.
 Replacement lowerProduct(Emitter &emit, stablehlo::DotGeneralOp op);
 
 // Dynamic slices, gathers and scatters, in forms that kernels support.

@@ -51,7 +51,7 @@ public:
   /// activations to the next without another product in between, including the first product, and
   /// the batch values that only they need (masks, random bits).
   bool isAttention(Operation *op) const { return attention.contains(op); }
-  /// Returns true if an op reduces rows to so few values that keeping the result is better.
+  /// Returns true if an op reduces rows to so few values that stashing the result is cheaper.
   bool isStatistic(Operation *op) const { return statistics.contains(op); }
   /// Returns true if an op gathers an activation, or only changes the shape or type of a gathered
   /// one.

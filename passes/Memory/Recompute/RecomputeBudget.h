@@ -1,4 +1,4 @@
-// The cheapest recomputation with which a stash fits a budget.
+// Finds the cheapest recomputation for which a stash fits a budget.
 #pragma once
 
 #include "passes/Memory/Recompute/StageStash.h"
@@ -9,7 +9,7 @@ namespace mlir::st {
 using RecomputeLevels = SmallVector<DenseMap<int64_t, RecomputeLevel>>;
 
 /// The bytes that the forward tasks of a program stash per micro-batch, without values that a
-/// backward task hands to a weight task.
+/// backward task passes to a weight task.
 int64_t getStashBytes(ProgramOp program);
 
 /// Levels that save at least `bytes` of a micro-batch's stash at low cost; if that is impossible,

@@ -26,8 +26,8 @@ private:
   /// The users of a recomputed value: ops that are recomputed, or ops of the gradient.
   enum class Consumer { Recomputed, Gradient };
   /// The backward task's value for a value of the forward task, emitted before the insertion point.
-  /// Blocks share only what they read: a value shared by two blocks would stay alive from one to
-  /// the other. The same holds for the consumers of the core of attention, if they are split.
+  /// Two blocks never share a recomputed value, because it would stay alive from one to the other.
+  /// The same holds for the consumers of the core of attention, if they are split.
   Value get(Value value, int64_t block, Consumer consumer = Consumer::Recomputed);
   void passToWeightTask(int64_t block);
   void removeStashes();

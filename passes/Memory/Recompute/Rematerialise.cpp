@@ -185,7 +185,7 @@ void Rematerialise::runOnOperation() {
         << " bytes on a device of this group";
     return signalPassFailure();
   }
-  // A user who requests it should learn that the model has no layers, or no attention.
+  // Warns a user who requests it for a model without layers, or without attention.
   bool isFull = policy->kind == RecomputePolicy::Full;
   bool isAsked = getOperation()->hasAttr(kRecomputeAttr) || !this->policy.empty();
   if (!isChanged && isAsked && (isFull || policy->kind == RecomputePolicy::Selective))

@@ -85,8 +85,8 @@ bool StageStash::isAllowed(Operation *op, int64_t block, RecomputeLevel level) c
   llvm_unreachable("unknown level");
 }
 
-/// Random bits take about a hundred operations per element, other masks a few: in elementwise f32
-/// passes.
+/// In elementwise f32 passes. Random bits take about a hundred operations per element, other masks
+/// a few.
 static constexpr double kCheapPasses = 16;
 
 bool StageStash::isDroppable(Value value, int64_t block, RecomputeLevel level) const {

@@ -44,11 +44,10 @@ public:
   /// values that may not be recomputed and those that the backward tasks read.
   StashChoice choose(const DenseMap<int64_t, RecomputeLevel> &levels) const;
 
-  /// Drops values that are computed elementwise from product results, from values rounded to 16
-  /// bits before f32 ops, from kept values, or from values at most a sixteenth as large, and keeps
-  /// those sources: this saves a write to memory, or half of one. Only for values that backward
-  /// tasks use outside products, where reading the sources costs no more than reading the value
-  /// did.
+  /// Drops values that are computed elementwise from sources that are kept instead: product
+  /// results, values rounded to 16 bits before f32 ops, other kept values, or values at most a
+  /// sixteenth as large. This saves a write to memory, or half of one. Applies only to values that
+  /// backward tasks use outside products and whose sources cost no more to read.
   void reuseProducts(StashChoice &choice) const;
 
   /// The write of a value into its stash; null for values that are not stashed.

@@ -75,7 +75,7 @@ private:
   mutable OpBuilder builder;
   FlatSymbolRefAttr mesh;
   Signature signature;
-  /// Whether the program has its own mesh and shardings.
+  /// True if the program already contains a mesh and shardings.
   bool isAnnotated;
   /// The seed of each parameter by name, for its optimizer state.
   DenseMap<StringAttr, ShardingAttr> parameterSeeds;
@@ -219,7 +219,7 @@ void SeedPlacement::seedAnnotated(const ParameterSeeds &rules, const MeshAxes &a
   }
 }
 
-/// Whether devices share an argument's second dimension.
+/// Returns true if devices share an argument's second dimension.
 bool SeedPlacement::hasTokens(BlockArgument argument) const {
   return config.contextCount > 1 && hasTokenDim(argument);
 }

@@ -15,7 +15,7 @@ public:
   ParameterSeeds seeds;
 
 private:
-  /// "parameters.<pattern> is <sharding>", to be continued.
+  /// An error that begins with "parameters.<pattern> is <sharding>"; the caller appends the rest.
   InFlightDiagnostic error(const ParameterRule &rule) {
     return emitError(config.locateRule(rule.pattern, function.getContext()))
            << "parameters." << rule.pattern << " is " << printDims(rule);
@@ -60,7 +60,7 @@ LogicalResult RuleApplication::applyTo(BlockArgument parameter, StringRef name,
     int64_t parts = 1;
     for (const std::string &axisName : names) {
       Axis axis = *axes.lookup(StringAttr::get(function.getContext(), axisName));
-      // An axis of size 1 splits nothing.
+      // An axis of size 1 has no effect.
       if (axes.size(axis) > 1)
         seed.dims[dim] = *unite(seed.dims[dim], splitAt(axis, axes.size(axis), parts));
       parts *= axes.size(axis);

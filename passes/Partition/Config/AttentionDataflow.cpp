@@ -87,8 +87,8 @@ static bool isReduced(Value scores, int64_t first, int64_t second) {
   return false;
 }
 
-/// Counts the uses of `iota` in a sum of positions and constants; nothing for other values, such as
-/// random bits, and for sums of many terms. `steps`: values that may still be visited.
+/// Counts the uses of `iota` in a sum of positions and constants; std::nullopt for other values,
+/// such as random bits, and for sums of many terms. `steps`: values that may still be visited.
 static std::optional<unsigned> countPositions(Value value, unsigned &steps) {
   Operation *op = value.getDefiningOp();
   if (steps-- == 0)

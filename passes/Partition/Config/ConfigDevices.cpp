@@ -4,7 +4,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// In device numbering; the device description says how many clusters a chip has.
+/// The number of clusters of a chip in device ids. The device description has the actual number.
 static constexpr int64_t kClustersPerChip = 4;
 
 std::string ParallelConfig::keyOf(size_t stage, size_t device) const {

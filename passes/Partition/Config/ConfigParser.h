@@ -22,7 +22,7 @@ public:
 private:
   LogicalResult refuseUnknownKeys(const llvm::json::Object &object);
   LogicalResult readMode(const llvm::json::Object &object);
-  /// An integer of at least 1, or none if the key is absent.
+  /// Reads an integer of at least 1. Returns std::nullopt if the key is absent.
   FailureOr<std::optional<int64_t>> readCount(const llvm::json::Object &object, StringRef key);
   LogicalResult readShardingDim(const llvm::json::Object &object);
   LogicalResult readSequenceParallel(const llvm::json::Object &object);
@@ -51,7 +51,7 @@ private:
   static std::string print(const llvm::json::Value &value);
   /// An error at the location of `key`.
   InFlightDiagnostic error(StringRef key = "") { return emitError(config.locate(key, context)); }
-  /// "<key> is <value>", to be continued.
+  /// An error that begins with "<key> is <value>"; the caller appends the rest.
   InFlightDiagnostic error(StringRef key, const llvm::json::Value &value);
 
   MLIRContext *context;

@@ -19,7 +19,7 @@ using stablehlo::DotGeneralOp;
 namespace {
 class AttentionConstraints {
 public:
-  /// Without `inserts`, the function stays as it is.
+  /// Without `inserts`, the function is not changed.
   AttentionConstraints(func::FuncOp function, const MeshAxes &axes, const SequenceSharing &sharing,
                        bool inserts)
       : function(function), axes(axes), axis(sharing.axis), shards(sharing.shards),
@@ -210,8 +210,8 @@ Value AttentionConstraints::constrainTo(Value value, const TensorSharding &shard
   return known = constraint;
 }
 
-/// Moves an operand of a product where it is smallest. Products of the backward pass read it moved,
-/// too.
+/// Moves an operand of a product at the point where it is smallest. Products of the backward pass
+/// read the moved operand too.
 void AttentionConstraints::move(OpOperand &operand, const ShardingRule &rule,
                                 std::optional<int64_t> toHeads, bool isOfKeys) {
   ShardedValue source = sourceOf(operand, targetOf(operand, rule, toHeads));
@@ -243,8 +243,8 @@ void AttentionConstraints::move(OpOperand &operand, const ShardingRule &rule,
   }
 }
 
-/// The axis splits positions again. Before, it stays on the heads, if it is there, up to the
-/// smallest tensor that has enough of them.
+/// Splits positions over the axis again. An axis on the heads first stays there, up to the smallest
+/// tensor that has enough of them.
 void AttentionConstraints::moveBack(Value value, const TensorSharding &sharding,
                                     const std::optional<TensorSharding> &heads) {
   ShardedValue sink = findSink(value, sharding, axis, heads);
@@ -299,7 +299,7 @@ bool AttentionConstraints::sendsHeads(OpOperand &queries, OpOperand &keys, const
   return ofHeads < ofKeys;
 }
 
-/// Decides for scores, and so for all products of this attention.
+/// Decides for the scores, and thereby for all products of this attention.
 void AttentionConstraints::decide(DotGeneralOp dot, const ShardingRule &rule, OpOperand &keys) {
   OpOperand &queries = dot->getOpOperand(1 - keys.getOperandNumber());
   std::optional<int64_t> heads =

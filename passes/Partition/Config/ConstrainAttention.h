@@ -12,7 +12,8 @@ namespace mlir::st {
 /// Ring: the same, part by part (`ring-attention`).
 enum class AttentionExchange { Cheapest, Heads, Keys, Ring };
 
-/// The products of queries with keys in the forward pass, by what devices send.
+/// The products of queries with keys in the forward pass, by the tensors that devices send for
+/// them.
 struct SharedAttention {
   int64_t heads = 0, keys = 0;
   /// Under a mask that compares positions by their order.
@@ -24,8 +25,8 @@ struct SharedAttention {
   SmallVector<int64_t> tooFewHeads;
 };
 
-/// How devices share the sequences of a function: along `axis`, in addition to `shards` parts into
-/// which the heads may already be split.
+/// The distribution of a function's sequences over devices: along `axis`, in addition to `shards`
+/// parts into which the heads may already be split.
 struct SequenceSharing {
   Axis axis;
   int64_t shards;

@@ -7,8 +7,8 @@ namespace mlir::st {
 
 constexpr StringLiteral kExpertAxis = "expert";
 
-/// Checks that the axis "expert", if the mesh has it, splits something: the experts of the model,
-/// or a parameter that a rule names. Otherwise it would be `data` under another name.
+/// Checks that the axis "expert", if the mesh has it, splits the experts of the model or a
+/// parameter that a rule names. Otherwise it would have the same effect as `data`.
 LogicalResult checkExperts(func::FuncOp function, const ParallelConfig &config,
                            const ParameterSeeds &rules, const MeshAxes &axes);
 
@@ -17,7 +17,7 @@ LogicalResult checkExperts(func::FuncOp function, const ParallelConfig &config,
 ShardingAttr splitExperts(BlockArgument parameter, ShardingAttr seed, const MeshAxes &axes);
 
 /// The parameters that stay split over the axis "expert" for use: by rules, or because products
-/// read all of their experts. If each block of tokens looks its expert up, experts are gathered
+/// read all of their experts. If each block of tokens looks up one expert, experts are gathered
 /// instead.
 DenseSet<BlockArgument> findExperts(func::FuncOp function, const ParameterSeeds &rules,
                                     const MeshAxes &axes);

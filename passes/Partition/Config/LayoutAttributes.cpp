@@ -94,7 +94,7 @@ LogicalResult LayoutAttributes::setScheduleOrder(int64_t virtualStages) {
   return success();
 }
 
-/// Checks where the stages begin, and records it on the module.
+/// Checks the starts of the stages, and records them on the module.
 LogicalResult LayoutAttributes::setStageStarts(int64_t numStages) {
   if (config.stageStarts.empty())
     return success();

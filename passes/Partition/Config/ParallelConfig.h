@@ -20,7 +20,7 @@ struct PrecisionConfig {
   /// "f32", "bf16" or "f16": the type of the forward and backward pass, and the type in which
   /// gradients are reduced between devices.
   std::string compute = "f32", reduce = "f32";
-  /// How f32 products are computed: "f32", or "tf32" (10 mantissa bits, as on GPUs).
+  /// The type in which f32 products are computed: "f32", or "tf32" (10 mantissa bits, as on GPUs).
   std::string products = "f32";
   /// The loss scale: "none", a number, or "dynamic" (as large as the gradients allow).
   std::string lossScale = "none";
@@ -44,9 +44,9 @@ struct ParallelConfig {
   int64_t expertCount = 1;
   /// The number of devices of a replica that share each sequence.
   int64_t contextCount = 1;
-  /// What these devices send for attention.
+  /// The tensors that these devices send for attention.
   AttentionExchange attentionExchange = AttentionExchange::Cheapest;
-  /// What replicas shard, as in ZeRO: nothing (0), the optimizer state (1), the accumulated
+  /// The stage of ZeRO. Replicas shard nothing (0), the optimizer state (1), the accumulated
   /// gradients as well (2), the parameters as well (3).
   int64_t zero = 0;
   /// The maximum number of tensor bytes that one collective combines; none: the default.
@@ -57,9 +57,9 @@ struct ParallelConfig {
   std::vector<SmallVector<ScheduledUnit>> scheduleOrder;
   /// Stages per device group; 0: the schedule's default.
   int64_t virtualStages = 0;
-  /// Where each stage but the first begins: globs of layer names. Empty: a balanced split.
+  /// The first layer of each stage but the first: globs of layer names. Empty: a balanced split.
   std::vector<std::string> stageStarts;
-  /// What the backward pass recomputes.
+  /// The policy for recomputing the forward pass in the backward pass.
   std::optional<RecomputePolicy> recompute; ///< none: the target's default
   /// Bytes of stashes that stay on a device; the others are offloaded to the host's memory. None:
   /// all stay.

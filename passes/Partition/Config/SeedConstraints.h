@@ -1,4 +1,5 @@
-// Seeds inside the step: what a parallel config implies for values that are not arguments.
+// Seeds inside the step: shardings that a parallel config implies for values that are not
+// arguments.
 #pragma once
 
 #include "passes/Partition/GradientBoundary.h"

@@ -118,7 +118,7 @@ Value ReshardInserter::reshard(Value value, const TensorSharding &to, Operation 
 LogicalResult ReshardInserter::supply(OpOperand &operand, TensorSharding needed) {
   Value value = operand.get();
   TensorSharding has = axes.read(value);
-  // Zeros are a sum of zeros.
+  // Zeros are already an unreduced sum, of zeros.
   if (isZeroConstant(value))
     needed.unreduced = has.unreduced, needed.kind = has.kind;
   if (has == needed)
@@ -211,14 +211,14 @@ LogicalResult ReshardInserter::visitRegions(Operation &op) {
   for (Region &region : op.getRegions())
     getUsedValuesDefinedAbove(region, captured);
   for (Value value : captured) {
-    TensorSharding has = axes.read(value), whole(rankOf(value));
-    if (has == whole)
+    TensorSharding has = axes.read(value), replicated(rankOf(value));
+    if (has == replicated)
       continue;
-    if (!planReshard(has, whole, cast<RankedTensorType>(value.getType()), axes))
+    if (!planReshard(has, replicated, cast<RankedTensorType>(value.getType()), axes))
       return withNote(
           op.emitOpError("reads a value in its region that varies along the micro-batches"), value,
           "the value is defined here");
-    Value gathered = reshard(value, whole, &op);
+    Value gathered = reshard(value, replicated, &op);
     value.replaceUsesWithIf(gathered,
                             [&](OpOperand &use) { return op.isProperAncestor(use.getOwner()); });
   }
@@ -278,7 +278,7 @@ TensorSharding ReshardInserter::scattered(TensorSharding sharding, RankedTensorT
 LogicalResult ReshardInserter::visitTransfer(TransferOp transfer) {
   TensorSharding sharding = axes.read(transfer.getOperand());
   if (sharding.isUnreducedOver(kMicroAxis) || !sharding.unreduced.empty()) {
-    // In the sharding of the first user, so that the value is scattered here.
+    // Use the sharding of the first user, so that the value is scattered here.
     for (OpOperand &use : transfer->getUses()) {
       ShardingRule rule = getShardingRule(use.getOwner());
       if (auto how = exactOpSharding(use.getOwner(), rule, recordedContext(use.getOwner(), axes)))

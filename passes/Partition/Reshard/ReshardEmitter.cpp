@@ -57,7 +57,7 @@ struct Opened {
   SmallVector<int64_t> shape;
   int64_t dim = 0, fromDim = 0;
 
-  /// Begins a dimension at `outer` within what is left of one of `size`.
+  /// Begins a dimension at `outer` within the remainder `size` of a dimension.
   int64_t begin(int64_t outer, int64_t &size, bool keepsUnit) {
     if (outer != 1 || keepsUnit)
       shape.push_back(outer);
@@ -70,8 +70,8 @@ struct Opened {
 static Opened open(ArrayRef<int64_t> shape, const ReshardStep &step) {
   Opened opened;
   bool hasFrom = step.kind == ReshardStep::AllToAll;
-  for (auto [i, whole] : llvm::enumerate(shape)) {
-    int64_t dim = i, size = whole;
+  for (auto [i, extent] : llvm::enumerate(shape)) {
+    int64_t dim = i, size = extent;
     bool isDim = dim == step.dim, isFrom = hasFrom && dim == step.fromDim;
     if (isDim && isFrom) {
       bool isFromFirst = step.fromOuter <= step.outer;
@@ -329,7 +329,7 @@ Value ReshardEmitter::toLocal(Value positions, ArrayRef<Split> splits, int64_t s
   Value sum = splat(loc, type, 0), left = positions, isHere;
   int64_t stride = 1;
   for (const Split &split : llvm::reverse(all)) {
-    // The most major digit is the quotient: a position outside the dimension stays outside.
+    // The most major digit is the quotient, so a position outside the dimension stays outside.
     Value digit = left;
     if (&split != &all.front()) {
       Value radix = splat(loc, type, split.size);

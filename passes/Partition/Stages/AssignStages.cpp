@@ -189,9 +189,9 @@ void StageRewriter::eraseUnused(ArrayRef<Operation *> ops) {
       op->erase();
 }
 
-/// Values cross stages reduced. If one operand of a linear op on partial sums now arrives reduced,
-/// the op is computed on reduced values instead. So are all copies of the op, because copies of a
-/// parameter must get the same bits.
+/// Values are reduced before they cross stages. If one operand of a linear op on partial sums now
+/// arrives reduced, the op is computed on reduced values instead. The same applies to all copies of
+/// the op, because copies of a parameter must get the same bits.
 void StageRewriter::correctShardings() {
   DenseMap<Value, SmallVector<Axis, 2>> reduced;
   for (Operation &op : function.front().without_terminator()) {

@@ -1,4 +1,4 @@
-// How features and the sequence are sharded through the layers of a model.
+// Decides the sharding of features and of the sequence through the layers of a model.
 #pragma once
 
 #include "dialects/St/Sharding/OpSharding.h"
@@ -29,13 +29,13 @@ public:
   /// axis.
   LayerFlow(func::FuncOp function, const MeshAxes &axes, Axis axis);
 
-  /// Sets how a parameter is sharded, overriding the rules above.
+  /// Sets the sharding of a parameter, overriding the rules above.
   void give(BlockArgument parameter, const TensorSharding &sharding) {
     features[parameter] = sharding;
   }
   void run();
 
-  /// How a parameter is sharded over the axis; replicated if no product of the forward pass uses
+  /// The sharding of a parameter over the axis; replicated if no product of the forward pass uses
   /// it.
   TensorSharding seedOf(BlockArgument parameter) const;
   /// Parameters that are replicated because the dimension to split has fewer elements than the axis

@@ -117,7 +117,7 @@ SmallVector<int64_t> StageAnalysis::splitAtStarts(ArrayRef<Operation *> ops, Arr
 }
 
 void StageAnalysis::splitForward() {
-  // A function without state is entirely forward, and none of it is cloned.
+  // In a function without state, all ops are forward ops, and none is cloned.
   bool hasState = !stateful.empty();
   SmallVector<Operation *> ops;
   for (Operation &op : function.front().without_terminator()) {
@@ -196,14 +196,15 @@ void StageAnalysis::placeParameters() {
       continue;
     auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr);
     auto it = of ? byName.find(of) : byName.end();
-    // A scalar of no parameter (a loss scale, a step count) is available everywhere.
+    // A scalar that belongs to no parameter (a loss scale, a step count) is available in all
+    // stages.
     StageSet ofNone = rankOf(argument) == 0 ? StageSet(stages, true) : only(0);
     argumentStages[argument] = it == byName.end() ? ofNone : it->second;
   }
 }
 
-/// From a donated result back through elementwise ops in its shape, to the gradient or a constraint
-/// on it: computed wherever the parameter is.
+/// Walks from a donated result back through elementwise ops in its shape, to the gradient or a
+/// constraint on it. These ops are computed in the stages of the parameter.
 void StageAnalysis::placeUpdates() {
   for (auto [result, argument] : donors) {
     if (!isStateful(argument) || rankOf(argument) == 0)
@@ -250,7 +251,8 @@ std::optional<int64_t> StageAnalysis::updateStage(Operation *op) const {
 }
 
 int64_t StageAnalysis::backwardStage(Operation *op) const {
-  // A constraint stays with its operand: a sum that it leaves open cannot be sent.
+  // A constraint stays in the stage of its operand, because a sum that it leaves unreduced cannot
+  // be sent.
   if (isa<ConstrainOp>(op))
     return lowestStage(op->getOperand(0));
   std::optional<int64_t> cotangents, scalars;

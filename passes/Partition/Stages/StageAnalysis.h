@@ -1,4 +1,4 @@
-// The stages in which each op of a step is computed.
+// Finds the stages in which each op of a step is computed.
 #pragma once
 
 #include "dialects/St/Sharding/TensorSharding.h"
@@ -21,7 +21,8 @@ public:
   const StageSet &stagesOf(Operation *op) const { return opStages.find(op)->second; }
   /// The stages in which an argument appears: per group, the first stage that uses it.
   StageSet homesOf(BlockArgument argument) const;
-  /// The home of an argument for a stage that uses it: its group's, or the first.
+  /// The stage that holds an argument for a stage that uses it: one of the same group, or else the
+  /// first.
   int64_t homeFor(BlockArgument argument, int64_t stage) const;
   /// The stages in which a result appears.
   StageSet stagesOfResult(unsigned result) const;

@@ -93,8 +93,8 @@ static SmallVector<double> boundaryBytes(ArrayRef<Operation *> ops, ArrayRef<int
   return change;
 }
 
-/// If there are too many ops to try all splits, groups ops into runs that stay together: between
-/// the best splits of equally long stretches.
+/// If there are too many ops to try all splits, groups ops into runs that stay together. The runs
+/// are separated at the best split of each of several equally long stretches.
 static SmallVector<int64_t> joinOps(ArrayRef<Operation *> ops, int64_t maximum) {
   auto count = static_cast<int64_t>(ops.size());
   auto all = llvm::to_vector(llvm::seq<int64_t>(0, count));
@@ -170,7 +170,7 @@ SmallVector<int64_t> mlir::st::splitIntoStages(ArrayRef<Operation *> forward, in
     return pieces.empty() ? 0 : *std::max_element(pieces.begin(), pieces.end()) + 1;
   };
   SmallVector<int64_t> pieceOf = piecesOfBlocks(forward);
-  // An op without elements to compute counts like one on a scalar.
+  // An op without elements counts like an op on a scalar.
   double minimum = 0;
   if (countOf(pieceOf) < stages) {
     pieceOf = joinOps(forward, std::max(maxRuns, stages));

@@ -14,7 +14,7 @@ constexpr llvm::StringLiteral kParameterStagesAttr = "st.parameter_stages";
 
 /// The match of a pattern of `kStageStartsAttr`.
 struct StageStart {
-  /// index among the forward ops; none without a match
+  /// index among the forward ops; std::nullopt without a match
   std::optional<size_t> op;
   /// The matching name of a parameter or scope.
   std::string name;
@@ -33,9 +33,10 @@ SmallVector<Operation *> forwardOpsOfState(func::FuncOp function);
 SmallVector<StageStart> findStageStarts(func::FuncOp function, ArrayRef<Operation *> forward,
                                         ArrayRef<StringRef> patterns);
 
-/// The stage of each forward op, given in program order: that of the first parameter with a known
-/// stage that its block (`st.block`) reads; without blocks, that the op and those before it read.
-/// Ops before the first such op belong to its stage, other ops to the stage of the op before them.
+/// The stage of each forward op, given in program order: the stage of the first parameter with a
+/// known stage that its block (`st.block`) reads. Without blocks, it is the first such parameter
+/// that the op or an earlier one reads. Ops before the first such op belong to its stage, other ops
+/// to the stage of the op before them.
 SmallVector<int64_t> followParameters(func::FuncOp function, ArrayRef<Operation *> forward,
                                       DictionaryAttr stages);
 

@@ -1,5 +1,5 @@
-// Our own declarations of the PJRT C API, version 0.114: objects, enumerations and structures that
-// several functions share.
+// Declarations of the PJRT C API, version 0.114, written for St: objects, enumerations and
+// structures that several functions share.
 //
 // A caller sets `struct_size` of each structure that it passes; structures grow at their end. All
 // functions but two return null, or an error that the caller destroys.

@@ -19,10 +19,10 @@ template <typename Args, absl::Status (*kFunction)(Args &)> struct Call<kFunctio
     if (args->struct_size + alignof(Args) > sizeof(Args))
       return makeError(kFunction(*args));
     const size_t given = args->struct_size;
-    Args whole = {};
-    std::memcpy(&whole, args, given);
-    absl::Status status = kFunction(whole);
-    std::memcpy(args, &whole, given);
+    Args complete = {};
+    std::memcpy(&complete, args, given);
+    absl::Status status = kFunction(complete);
+    std::memcpy(args, &complete, given);
     return makeError(std::move(status));
   }
 };

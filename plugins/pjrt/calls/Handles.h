@@ -89,7 +89,7 @@ struct PJRT_AbiVersion {
   st::proto::PluginAbiVersion version;
 };
 
-/// Executions have nothing in common but their client.
+/// Empty, because executions share only their client.
 struct PJRT_ExecuteContext {};
 
 struct PJRT_Executable {

@@ -1,4 +1,4 @@
-// What a function computes, for JAX's cost_analysis().
+// Counts the operations of a function, for JAX's cost_analysis().
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"

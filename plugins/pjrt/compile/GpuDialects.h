@@ -7,8 +7,8 @@ class DialectRegistry;
 
 namespace st::pjrt {
 
-/// Registers the CUDA backend's passes, those upstream passes that lower its kernels, and their
-/// interfaces. All of upstream's would triple the library's size. Call once in a process.
+/// Registers the CUDA backend's passes, the MLIR passes that lower its kernels, and their
+/// interfaces. All passes of MLIR would triple the library's size. Call once in a process.
 void registerGpuLowering(mlir::DialectRegistry &registry);
 
 } // namespace st::pjrt

@@ -1,4 +1,4 @@
-// Shardings of values that a program asks for.
+// Handles requests of a program for the shardings of values.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
@@ -7,12 +7,12 @@
 
 namespace st::pjrt {
 
-/// The target of a custom call without results that asks for the sharding of its operand; its
-/// number is in the backend_config.
+/// The target of a custom call, without results, that requests the sharding of its operand. The
+/// number of the request is in the backend_config.
 constexpr char kInspectSharding[] = "st_inspect_sharding";
 
-/// Removes the calls that ask for shardings, and adds their answers to `program`. `compile`
-/// compiles a copy of the function whose additional results are the values asked for. In the body
+/// Removes the calls that request shardings, and adds the shardings to `program`. `compile`
+/// compiles a copy of the function whose additional results are the values in question. In the body
 /// of a computation on shards a value is manual.
 absl::Status answerInspections(mlir::ModuleOp module, const SegmentCompiler &compile,
                                proto::PluginProgram &program);

@@ -15,7 +15,7 @@ public:
   /// An empty folder disables its report. `name` distinguishes the files of compilations.
   Pages(const std::string &reportFolder, const std::string &explainFolder, const std::string &name);
 
-  /// Makes a compilation record the contents of the pages.
+  /// Sets up a compilation so that it records the contents of the pages.
   void observe(mlir::st::CompileRequest &request);
 
   /// Writes the files. If simulated time depends on data, omits the page that needs it and prints a

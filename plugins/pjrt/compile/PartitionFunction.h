@@ -15,10 +15,10 @@ mlir::st::CompileRequest requestFor(mlir::OwningOpRef<mlir::ModuleOp> &module,
 /// Imports a function for a number of partitions. Fails with a diagnostic.
 mlir::LogicalResult importSource(mlir::ModuleOp module, int64_t partitions);
 
-/// Makes shardings attributes, and computations on shards ones on complete arrays.
+/// Converts shardings to attributes, and computations on shards to computations on complete arrays.
 mlir::LogicalResult importShardings(mlir::ModuleOp module);
 
-/// Makes a function with imported shardings one over complete arrays on one device.
+/// Converts a function with imported shardings to one on complete arrays on one device.
 void dropShardings(mlir::ModuleOp module);
 
 /// Partitions the function of a compiled program again: returns the program of one device. Null

@@ -7,7 +7,7 @@
 namespace st::pjrt {
 
 /// The dialects of functions and of programs for a target. The first call also registers the
-/// passes, and the first one for GPUs what only GPUs need.
+/// passes; the first call for a GPU registers those for GPUs.
 const mlir::DialectRegistry &functionDialects(const std::string &target);
 
 /// Reads text or bytecode. Null, with a diagnostic, if it is neither or invalid.

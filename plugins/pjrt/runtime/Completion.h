@@ -20,7 +20,7 @@ public:
   bool isReady() const;
   /// Blocks until the work is finished and returns its status.
   absl::Status wait() const;
-  /// Runs `callback` once the work is finished, possibly at once.
+  /// Runs `callback` once the work is finished, possibly before this returns.
   void onReady(std::function<void(const absl::Status &)> callback) const;
 
 private:

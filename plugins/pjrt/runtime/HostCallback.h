@@ -15,7 +15,8 @@ extern "C" {
 /// Otherwise writes a null-terminated message to `error`, which has `errorSize` bytes.
 typedef int (*StHostHandler)(int64_t number, const void *const *operands, void *const *results,
                              char *error, int64_t errorSize);
-/// Receives the sharding number `number` that a program asked for, a serialised OpSharding.
+/// Receives the sharding that request number `number` of a program asks for, as a serialised
+/// OpSharding.
 typedef void (*StShardingHandler)(int64_t number, const void *bytes, int64_t size);
 }
 
@@ -26,7 +27,7 @@ void setShardingHandler(StShardingHandler handler);
 /// Internal if there is no handler or the callback fails.
 absl::Status callHost(int64_t number, const std::vector<const void *> &operands,
                       const std::vector<void *> &results);
-/// Hands over the shardings that the program asked for. Internal if there is no handler.
+/// Passes the requested shardings to the handler. Internal if there is no handler.
 absl::Status reportShardings(const proto::PluginProgram &program);
 
 } // namespace st::pjrt

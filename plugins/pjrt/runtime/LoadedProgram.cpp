@@ -223,10 +223,10 @@ absl::Status LoadedProgram::runOnHost(const Pending &pending) {
     std::vector<const uint8_t *> shards;
     for (const auto &list : pending.arguments)
       shards.push_back(list[static_cast<size_t>(i)].bytes->data());
-    ST_ASSIGN_OR_RETURN(std::shared_ptr<Storage> whole,
+    ST_ASSIGN_OR_RETURN(std::shared_ptr<Storage> global,
                         Storage::create(*places.front(), fullType(port).numBytes()));
-    joinShards(port, shards, whole->data());
-    arguments.push_back(std::move(whole));
+    joinShards(port, shards, global->data());
+    arguments.push_back(std::move(global));
   }
   ST_ASSIGN_OR_RETURN(const std::vector<std::shared_ptr<Storage>> results,
                       HostRun(steps, *places.front()).run(source->host(), arguments));

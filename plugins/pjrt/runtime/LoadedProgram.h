@@ -46,14 +46,14 @@ public:
   absl::StatusOr<std::vector<std::shared_ptr<Storage>>>
   runNow(const std::vector<std::shared_ptr<Storage>> &arguments);
 
-  /// The simulated time of a run; that of the last one if it depends on data.
+  /// The simulated time of a run. If it depends on data, the time of the last run.
   absl::StatusOr<StepTime> timeStep(StepTrace *trace);
 
 private:
   struct Operand {
     std::shared_ptr<Storage> bytes;
     Completion ready;
-    /// Of an array that is not row-major; without dimensions for others.
+    /// The type of an array that is not row-major; without dimensions for a row-major one.
     ArrayType type = {};
   };
   struct Pending {

@@ -39,7 +39,7 @@ public:
   absl::StatusOr<std::shared_ptr<LoadedProgram>>
   load(std::shared_ptr<const proto::PluginProgram> program, absl::string_view options);
 
-  /// Runs a program and makes it the last one.
+  /// Runs a program and records it as the last one.
   absl::StatusOr<LoadedProgram::Run> launch(LoadedProgram &program, const ArrayLists &arguments,
                                             const std::set<int64_t> &kept);
   /// Null before the first run.

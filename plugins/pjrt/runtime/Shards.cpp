@@ -16,8 +16,8 @@ struct Place {
 /// without a sharding has the complete array on each of `partitions`.
 std::vector<Place> placesOf(const proto::PluginPort &port, size_t partitions) {
   std::vector<Place> places;
-  const ArrayType whole = fullType(port), local = localType(port);
-  const std::vector<int64_t> strides = whole.strides();
+  const ArrayType global = fullType(port), local = localType(port);
+  const std::vector<int64_t> strides = global.strides();
   const auto &devices = port.sharding().tile_assignment_devices();
   if (devices.empty()) {
     for (size_t partition = 0; partition < partitions; ++partition)
@@ -25,7 +25,7 @@ std::vector<Place> placesOf(const proto::PluginPort &port, size_t partitions) {
     return places;
   }
   const auto &grid = port.sharding().tile_assignment_dimensions();
-  const size_t rank = whole.dims.size();
+  const size_t rank = global.dims.size();
   int64_t tiles = 1;
   for (size_t dim = 0; dim < rank; ++dim)
     tiles *= grid[static_cast<int>(dim)];
@@ -45,18 +45,18 @@ std::vector<Place> placesOf(const proto::PluginPort &port, size_t partitions) {
 } // namespace
 
 void joinShards(const proto::PluginPort &port, const std::vector<const uint8_t *> &shards,
-                uint8_t *whole) {
+                uint8_t *global) {
   const ArrayType local = localType(port);
   for (const Place &place : placesOf(port, /*partitions=*/1))
-    copyStrided(local, shards[place.partition], local.strides(), whole + place.offset,
+    copyStrided(local, shards[place.partition], local.strides(), global + place.offset,
                 fullType(port).strides());
 }
 
-void splitShards(const proto::PluginPort &port, const uint8_t *whole,
+void splitShards(const proto::PluginPort &port, const uint8_t *global,
                  const std::vector<uint8_t *> &shards) {
   const ArrayType local = localType(port);
   for (const Place &place : placesOf(port, shards.size()))
-    copyStrided(local, whole + place.offset, fullType(port).strides(), shards[place.partition],
+    copyStrided(local, global + place.offset, fullType(port).strides(), shards[place.partition],
                 local.strides());
 }
 

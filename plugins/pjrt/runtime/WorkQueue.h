@@ -13,7 +13,7 @@ namespace st::pjrt {
 class WorkQueue {
 public:
   WorkQueue();
-  /// Drops pending work. Does not wait for running work: a process ends at once.
+  /// Drops pending work. Does not wait for running work, so that a process ends immediately.
   ~WorkQueue();
   WorkQueue(const WorkQueue &) = delete;
   WorkQueue &operator=(const WorkQueue &) = delete;

@@ -31,8 +31,8 @@ struct NudgedResults {
   const ref::NamedTensors &expected, &actual;
 };
 
-/// Describes the first result that differs; empty if there is none. For a result that replaces an
-/// input compares the change. Ignores results that only `actual` has. With `nudged` also ignores
+/// Describes the first result that differs; empty if there is none. Compares the change of a result
+/// that replaces an input. Ignores results that only `actual` has. With `nudged` also ignores
 /// differences of the size that the nudge causes in either run: rounding explains them. The runs
 /// round differently where terms cancel: the gradient of a key's bias is zero without roundings.
 std::string describeDifference(const ref::NamedTensors &inputs, const ref::NamedTensors &expected,

@@ -85,7 +85,7 @@ TEST(MegatronTest, LogOfThirtyTwoDevices) {
   EXPECT_EQ(run.measured->timers.at("backward-send-forward-recv"), 2.62);
 }
 
-TEST(MegatronTest, EveryArgumentHasItsFate) {
+TEST(MegatronTest, EachKeyWithoutEffectHasAReason) {
   TrainingRun run = readRun(readTestInput("Megatron/megatron-bert-345m-32gpus.log"));
   EXPECT_EQ(run.keys.size(), 139u);
   for (const KeyStatus &status : run.keys)

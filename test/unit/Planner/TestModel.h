@@ -1,4 +1,4 @@
-// A model with made-up blocks, for tests of the code that composes them.
+// A model with artificial blocks, for tests of the code that composes them.
 #ifndef ST_TEST_UNIT_PLANNER_TESTMODEL_H
 #define ST_TEST_UNIT_PLANNER_TESTMODEL_H
 

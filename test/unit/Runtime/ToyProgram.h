@@ -188,7 +188,7 @@ public:
     beforeUpdate = std::move(hook);
     return hasUpdates;
   }
-  bool hasUpdates = true; ///< else updates are not told of
+  bool hasUpdates = true; ///< false: the hook before updates is not called
   absl::StatusOr<StepTime> timeStep(StepTrace *trace, StepTimeline *) override {
     if (trace) {
       trace->rows = {{0, "/device:TOY:0", "core 0"}};

@@ -79,7 +79,7 @@ std::optional<Numbers> ScalarFunction::evaluate(Value value, Known &known) const
 
 // ---- functions ----------------------------------------------------------------------------------
 
-/// Points that extend past the curved part of GELU on both sides.
+/// Points that cover the curved part of GELU and some of the straight parts on both sides.
 static Numbers samplePoints() {
   Numbers points;
   for (double x = -8.137; x < 8.5; x += 0.25)

@@ -10,10 +10,10 @@ namespace mlir::cuda {
 
 /// Computes elementwise ops in f64 at several points at once.
 ///
-/// Differentiation and simplification leave a formula with its ops in any order, and its stashed
-/// forward values may come from another kernel. So a function is recognised by its values. Rounding
-/// to narrower types, of values and constants, changes them by less than the difference between
-/// functions that networks use.
+/// After differentiation and simplification the ops of a formula may have any order, and stashed
+/// forward values may come from another kernel. So a function is recognised by its values. Values
+/// and constants may be rounded to narrower types; the errors are smaller than the differences
+/// between functions that networks use.
 class ScalarFunction {
 public:
   using Numbers = SmallVector<double, 0>;

@@ -1,8 +1,8 @@
 // A fused kernel interpreted as a part of attention.
 #pragma once
 
-#include "backends/cuda/codegen/attention/FormulaEquivalence.h"
 #include "backends/cuda/codegen/attention/Attention.h"
+#include "backends/cuda/codegen/attention/FormulaEquivalence.h"
 
 #include <random>
 
@@ -44,7 +44,7 @@ private:
   std::string &reason;
 };
 
-/// The row values that the formula of attention gives for some scores.
+/// The row values according to the formula of attention, for some scores.
 struct ExpectedRows {
   ExpectedRows(const Attention &attention, const Sample &scores, const Sample &bias);
 

@@ -19,7 +19,7 @@ private:
   Attention found;
   std::mt19937 random;
 
-  /// Which product is which, by position. The producers of each kernel compute the scores and the
+  /// The positions of the products. The producers of each kernel compute the scores and the
   /// gradient of probabilities; the consumers of `columns` compute dV and dK.
   struct Roles {
     unsigned scores = 0, columnScores = 0, values = 0;

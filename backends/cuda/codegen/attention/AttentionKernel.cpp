@@ -1,14 +1,14 @@
 // Kernels of kind "attention": fused attention-like kernels of products (matmuls), elementwise work
 // and reductions of their results, and products that read these.
 //
-// A block takes 64 indices of the parallel loop, and iterates over the reduction loop in tiles of
+// A block handles 64 indices of the parallel loop, and iterates over the reduction loop in tiles of
 // up to 64 indices. Each thread holds some elements of a tile in registers (AttentionTile.h): the
 // accumulators of products, then the results of elementwise ops. Reductions run along the reduction
-// loop. A reduction that depends on another one takes a separate pass over all tiles, which
-// recomputes the products, so that no tile is stored. The maxima and sums of a softmax share a
-// pass. If only products read the softmax, they share the last pass too (SoftmaxPass.cpp). The last
-// pass stores elements of tiles and computes the products that read them. Their accumulators, 64 x
-// width elements, stay in registers across tiles.
+// loop. A reduction that depends on another one needs a separate pass over all tiles. It recomputes
+// the products, so that no tile is stored. The maxima and sums of a softmax share a pass. If only
+// products read the softmax, they share the last pass too (SoftmaxPass.cpp). The last pass stores
+// elements of tiles and computes the products that read them. Their accumulators, 64 x width
+// elements, stay in registers across tiles.
 //
 // The parallel loop runs over rows and the reduction loop over columns; for products that contract
 // the rows it is the other way around.

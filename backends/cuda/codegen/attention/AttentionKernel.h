@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backends/cuda/codegen/attention/AttentionTile.h"
-#include "backends/cuda/codegen/attention/Homogeneity.h"
+#include "backends/cuda/codegen/attention/SoftmaxSums.h"
 #include "dialects/StableHLO/Utils/DiagonalBand.h"
 
 namespace mlir::cuda {

@@ -90,7 +90,7 @@ PlainTile::PlainTile(KernelEmitter &emitter, const FusedAttention &fused,
                     {kThreads, kPart, kPart, kSize, countTogether(fused)}) {
   slow = emitter.div(emitter.thread(), kSide);
   fast = emitter.rem(emitter.thread(), kSide);
-  // Elements of a row are adjacent in memory.
+  // True if the elements of a row are adjacent in memory.
   bool hasParallelRows = fused.parallel < fused.streamed;
   parallelLane = hasParallelRows ? slow : fast;
   streamedLane = hasParallelRows ? fast : slow;

@@ -63,7 +63,7 @@ public:
   const Shape shape;
 
   /// The thread's number of indices per loop, and the indices of the tile that begins at `first`.
-  /// Adds the constant offset of a part last, so that all parts share the rest of the address.
+  /// The constant offset of a part is added last, so that all parts share the rest of the address.
   const int64_t parallelParts, streamedParts;
   Value getParallelPlace(Value first, int64_t part) {
     return emitter.add(emitter.add(first, parallelLane), getParallelOffset(part));
@@ -82,8 +82,8 @@ public:
   virtual void enterTile(Value tile) { (void)tile; }
   /// Returns the accumulators of a product: this thread's elements, in f32, of the tile at `first`.
   virtual Numbers multiply(const AttentionProduct &product, Value first) = 0;
-  /// Makes a tile's `panel`th operand of products available to all threads, from this thread's f32
-  /// elements; elements out of bounds are zero.
+  /// Publishes operand number `panel` of a tile's products to all threads, from this thread's f32
+  /// elements. Elements out of bounds are zero.
   virtual void publish(ArrayRef<Number> elements, size_t panel) = 0;
   /// The type to which `publish` rounds.
   virtual Type getPanelType() { return f32(); }

@@ -1,9 +1,10 @@
 // Tiles with tensor cores. A warp computes one or two products of 16 parallel indices for all
 // indices of the reduction loop, in the register layout of m16n8k16 of nvgpu.mma.sync: the four
 // lanes of a quad hold two rows with a distance of eight, and each lane holds two adjacent ones of
-// every eight columns. A thread's elementwise results are then already in the layout of the first
-// operand of the consumers, so no element of a tile moves. Second operands come through shared
-// memory (CoreOperands.h). Two products of 16 rows share one, at twice the registers.
+// every eight columns. A thread's elementwise results then already have the layout of the
+// consumers' first operand, so no element of a tile moves. Second operands are read from shared
+// memory (CoreOperands.h). Two products of 16 rows may share a second operand, which doubles the
+// registers.
 #include "backends/cuda/codegen/attention/CrossingProduct.h"
 #include "backends/cuda/codegen/kernels/SharedMemory.h"
 

@@ -6,9 +6,9 @@
 using namespace mlir;
 using namespace mlir::cuda;
 
-/// Returns the index of this block's tile along the parallel loop. Blocks that accumulate
-/// in order take tickets when they start, with the first tiles of all heads first. So when a block
-/// starts, the previous block of its head started long before.
+/// Returns the index of this block's tile along the parallel loop. Blocks that accumulate in order
+/// take tickets when they start. Tickets first cover the first tiles of all heads, so the previous
+/// block of a head starts long before the next one.
 Value AttentionKernel::enterBlock(int64_t heads) {
   if (fused.crossing.empty())
     return emitter.rem(emitter.block(), parallelTiles);

@@ -232,7 +232,7 @@ LogicalResult TaskConverter::launch(st::KernelOp kernel, ArrayRef<Place> places)
   return success();
 }
 
-/// cuBLASLt computes products; no kernel is generated.
+/// Products are computed by cuBLASLt instead of generated kernels.
 LogicalResult TaskConverter::convertProduct(st::KernelOp kernel, ArrayRef<Place> places) {
   std::optional<Product> product = matchProductKernel(kernel);
   if (!product)

@@ -48,7 +48,7 @@ LogicalResult TaskConverter::launchGenerated(st::KernelOp like, StringRef kind,
                                              KernelBody write) {
   OpBuilder ir(like.getContext());
   Location loc = like.getLoc();
-  // Only the body matters: the launch takes places instead of the operands.
+  // The operands are placeholders, because the launch passes places instead.
   SmallVector<Value> operands(inputs.size(), like->getOperand(0));
   generatedKernels.emplace_back(
       st::KernelOp::create(ir, loc, TypeRange(result.type), ir.getStringAttr(kind), operands));

@@ -17,7 +17,7 @@ static bool overlap(const Place &one, const Place &other) {
          other.address.getOffset() < endOf(one);
 }
 
-/// cuDNN reads 16 bytes at once, and writes one result while it reads operands of another. The
+/// cuDNN reads 16 bytes per access, and writes one result while it reads operands of another. The
 /// memory plan assumes that the kernels run one after the other.
 static std::string findObstacle(ArrayRef<mlir::st::KernelOp> kernels,
                                 ArrayRef<SmallVector<Place>> places) {
@@ -128,9 +128,9 @@ static bool addWritten(Operation &op, llvm::function_ref<bool(Value)> addResult,
          op.hasAttr("st.addresses") && llvm::all_of(op.getResults(), addResult);
 }
 
-/// An example are launches that compute row values which only the generated kernel of a gradient
-/// reads. A moved launch runs later than the memory plan assumes, so no op in between may write to
-/// the places that it reads or writes.
+/// For example, moves launches that compute row values which only the generated kernel of a
+/// gradient reads. A moved launch runs later than the memory plan assumes, so no op in between may
+/// write to the places that it reads or writes.
 LogicalResult TaskConverter::moveLaunches(ArrayRef<st::KernelOp> kernels, ValueRange readByCudnn,
                                           Block &body) {
   DenseSet<Operation *> moved(kernels.begin(), kernels.end()), pending;

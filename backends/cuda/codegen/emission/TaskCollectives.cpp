@@ -18,7 +18,7 @@ static constexpr int64_t kMaxMembers = 256;
 static constexpr uint64_t kScratchAlignment = 256;
 /// Largest all-reduce that sends all data to all members, which saves an exchange.
 static constexpr int64_t kMaxGatheredBytes = 16384;
-/// Channel of messages between ranks of one device group, which use no other.
+/// The channel of all messages between ranks of one device group.
 static constexpr int64_t kPermuteChannel = 0;
 
 struct TaskConverter::Collective {
@@ -143,7 +143,7 @@ LogicalResult TaskConverter::reduce(Operation *op, ArrayRef<Place> parts, const 
                                     mlir::st::ReduceKind kind) {
   OpBuilder ir(op->getContext());
   Location loc = op->getLoc();
-  // Only the body matters: the launch takes places instead of the operands.
+  // The operands are placeholders, because the launch passes places instead.
   SmallVector<Value> operands(parts.size(), op->getOperand(0));
   generatedKernels.emplace_back(
       mlir::st::KernelOp::create(ir, loc, TypeRange(to.type), ir.getStringAttr("loop"), operands));

@@ -11,10 +11,10 @@
 
 namespace mlir::cuda {
 
-/// No access needs more; arenas are aligned to more than this.
+/// The largest alignment that an access needs. Arenas have a larger alignment.
 constexpr int64_t kMaxAlignment = 16;
 
-/// The place of a value in the rank's arena or scratch memory.
+/// The location of a value in the rank's arena or scratch memory.
 struct Place {
   mlir::st::AddressAttr address;
   RankedTensorType type;

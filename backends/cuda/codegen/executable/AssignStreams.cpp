@@ -206,7 +206,8 @@ void mlir::cuda::assignStreams(proto::CudaProgram &program, ArgumentsOf argument
     for (size_t begin = 0, end; begin < count; begin = end) {
       for (end = begin + 1; end < count && isAside[end] == isAside[begin];)
         ++end;
-      // The run would overlap nothing: it waits at its start, and the next command waits for it.
+      // The run would not overlap with other commands: it waits at its start, and the next command
+      // waits for it.
       if (!isAside[begin] || !waits[begin] || (end < count && !waits[end]))
         continue;
       std::fill(isAside.begin() + begin, isAside.begin() + end, false);

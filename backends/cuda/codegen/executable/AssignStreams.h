@@ -15,7 +15,7 @@ using ArgumentsOf = function_ref<ArrayRef<KernelArgument>(int64_t kernel)>;
 /// Puts exchanges, and the launches that pack and unpack scratch memory for them, onto the transfer
 /// stream, where they overlap later kernels that do not access their memory. A command waits for
 /// the other stream if an access there conflicts with it and no command has waited for that access
-/// yet: the memory plan assumes sequential commands. Transfers whose results are needed at once
+/// yet: the memory plan assumes sequential commands. Transfers whose results the next command needs
 /// stay on the kernels' stream, and so do loops.
 void assignStreams(::st::proto::CudaProgram &program, ArgumentsOf argumentsOf);
 

@@ -28,8 +28,8 @@ namespace proto = ::st::proto;
 /// Supported by hosts of the last ten years. It has instructions that convert 16-bit
 /// floats.
 static constexpr StringLiteral kX86 = "x86-64-v3";
-/// Kernels are long and runs on the host short: vectorization and optimizing code generation would
-/// take longer than the steps that they speed up.
+/// Kernels are long and runs on the host are short, so vectorization and optimizing code generation
+/// would cost more time than they save.
 static constexpr llvm::CodeGenOptLevel kCodeGenLevel = llvm::CodeGenOptLevel::None;
 static constexpr StringLiteral kPasses =
     "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),early-cse)";

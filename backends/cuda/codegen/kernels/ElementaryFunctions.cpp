@@ -10,7 +10,7 @@ using namespace mlir::cuda;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// Adding it to a small double rounds to an integer, which is then in the low bits.
+/// Adding this to a small number rounds the number to an integer, which is then in the low bits.
 static constexpr double kRoundF64 = 6755399441055744.0; // 1.5 * 2^52
 static constexpr uint64_t kRoundF64Bits = 0x4338000000000000;
 static constexpr double kRoundF32 = 12582912.0; // 1.5 * 2^23
@@ -217,8 +217,8 @@ static constexpr uint64_t kTwoOverPi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0x
 /// remainder in radians.
 ///
 /// With |x| = m 2^k, the product of m and the bits of 2 / pi from the (k - 2)-th on is the angle in
-/// turns, modulo whole ones (Payne and Hanek). 128 of these bits are more precise than f32 even
-/// next to a zero.
+/// turns, modulo 1 (Payne and Hanek). 128 of these bits are more precise than f32 even next to a
+/// zero.
 static std::pair<Number, Number> reduceLargeAngle(Number x) {
   Number bits = x.abs().bits().toInteger(64, /*isUnsigned=*/true);
   Number m = (bits & bits.bitsConstant(0x7fffff)) | bits.bitsConstant(0x800000);

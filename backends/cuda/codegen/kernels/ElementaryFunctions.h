@@ -5,8 +5,8 @@
 // and fused only where it says fma, so that a GPU and the host lowering compute the same bits.
 // Kernels compile without a mathematical library.
 //
-// Results that are rounded to 16 bits take exponentials and reciprocals from the GPU's instructions
-// (`cuda.approximate`), which are several times cheaper and off by a few units of f32.
+// Results that are rounded to 16 bits use the GPU's instructions for exponentials and reciprocals
+// (`cuda.approximate`), which are several times cheaper and have errors of a few ulp of f32.
 #pragma once
 
 #include "backends/cuda/IR/CudaDialect.h"
@@ -17,7 +17,7 @@ namespace mlir::cuda {
 enum class Function { Exp, Expm1, Log, Log1p, Logistic, Tanh, Cbrt, Erf, Erfc, Sin, Cos };
 
 enum class Accuracy {
-  F32,     ///< a few ulp, with the same bits on every target
+  F32,     ///< errors of a few ulp, and equal bits on every target
   Rounded, ///< enough for results of 16 bits
 };
 

@@ -10,7 +10,7 @@ using namespace mlir::cuda;
 using llvm::divideCeil;
 using mlir::st::GroupSet;
 
-/// Enough warps to hide latencies, few enough for a block to start early.
+/// Enough threads to hide latencies, and few enough that blocks start early.
 static constexpr int64_t kThreads = 256;
 static constexpr int64_t kWarp = 32;
 /// A thread of a block of 512 may have 128 registers, which fit a few values of 16 elements.

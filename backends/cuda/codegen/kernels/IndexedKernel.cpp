@@ -134,7 +134,7 @@ int64_t IndexedKernel::chooseWidth() const {
     return 1;
   Work work;
   work.bytes = divideCeil(getStorageType(element).getIntOrFloatBitWidth(), 8);
-  // Lines on both sides must be a multiple of the vector width.
+  // The innermost dimensions on both sides must be multiples of the vector width.
   work.innermost = std::gcd(access.slices.getShape().back(), access.table.getShape().back());
   return chooseGeometry(work).width;
 }

@@ -13,7 +13,8 @@ namespace mlir::cuda {
 /// A launch of a kernel. Blocks and threads have one dimension.
 struct Launch {
   int64_t blocks = 1, threads = 1;
-  /// Minimum number of blocks per multiprocessor, which limits the registers that ptxas assigns.
+  /// Minimum number of blocks that a multiprocessor runs at the same time. It limits the registers
+  /// that ptxas assigns.
   int64_t together = 1;
 };
 
@@ -103,7 +104,7 @@ public:
   Value takeTicket(unsigned semaphores, Value place);
   void semaphoreWait(unsigned semaphores, Value place, Value value);
   void semaphoreRelease(unsigned semaphores, Value place, Value value);
-  /// The number (no vector) of the thread whose index differs in the bits of `mask`.
+  /// The number, not a vector, of the thread whose index differs in the bits of `mask`.
   Number shuffleXor(Number number, int64_t mask);
   /// Returns a * b + c of matrices distributed over a warp, of sizes 16 x 16, 16 x 8 and 16 x 8,
   /// the last of f32, in the layout of nvgpu.mma.sync's m16n8k16. `a` has four pairs, `b` two.

@@ -1,7 +1,7 @@
 // Numbers of generated code: an SSA value, scalar or vector, with the operators of its element
 // type.
 //
-// Lets formulas be written as formulas. Nothing is contracted: only fma is fused.
+// Code that uses it reads as formulas. Only `fma` emits a fused operation.
 #pragma once
 
 #include "mlir/IR/Builders.h"
@@ -66,7 +66,7 @@ public:
   /// this (an i1) ? onTrue : onFalse.
   Number select(Number onTrue, Number onFalse) const;
 
-  /// Creates an arith or math op that has no operator here.
+  /// Creates an arith or math op for which this class has no operator.
   template <typename Op, typename... Attributes> Number call(Attributes... attributes) const {
     return with(Op::create(*builder, loc, attributes..., value));
   }

@@ -9,8 +9,8 @@ namespace mlir::cuda {
 
 /// Describes a sum whose terms are zero or exp(x - m) times a factor independent of m, where m is a
 /// maximum of the previous level and x is at most m. `maximum` is the index of m in `maxima`.
-/// Relative to another number m' the sum is exp(m' - m) times that relative to m, so that one pass
-/// computes both (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
+/// Relative to another number m', the sum is exp(m - m') times the sum relative to m, so that one
+/// pass computes both (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
 struct OnlineSum {
   size_t maximum;
   stablehlo::ExpOp exponential;

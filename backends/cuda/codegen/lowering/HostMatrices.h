@@ -1,4 +1,4 @@
-// Host code for the matrix ops of a warp, whose threads hold a matrix together.
+// Host code for the matrix ops of a warp. A matrix is distributed over the warp's threads.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -1,4 +1,4 @@
-// Pipelines of upstream passes that lower kernels to PTX and to the host.
+// Pipelines of MLIR's passes that lower kernels to PTX and to the host.
 #include "backends/cuda/codegen/Passes.h"
 
 #include "mlir/Pass/PassManager.h"

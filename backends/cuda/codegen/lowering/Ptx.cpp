@@ -37,8 +37,8 @@ static Operation *findLibraryCall(ModuleOp module) {
   return found;
 }
 
-/// Shared memory that a launch requests has no size in the code. ptxas takes a definition of no
-/// bytes for one byte, and warns of every access.
+/// Shared memory that a launch requests has no size in the code. ptxas treats a definition of no
+/// bytes as one byte, and warns about every access.
 static void declareDynamicMemory(ModuleOp module) {
   constexpr unsigned kShared = 3;
   module.walk([](LLVM::GlobalOp global) {

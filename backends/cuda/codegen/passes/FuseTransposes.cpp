@@ -24,7 +24,7 @@ private:
 };
 } // namespace
 
-/// Returns the transpose of a kernel that does nothing but transpose its only input.
+/// Returns the transpose of a kernel that only transposes its single input.
 static hlo::TransposeOp getTranspose(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   if (kernel.getKind() != "copy" || kernel.getInputs().size() != 1 ||

@@ -47,7 +47,7 @@ static bool areEqual(KernelOp a, KernelOp b) {
          OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(), kSameCode);
 }
 
-/// Returns true if everything that a kernel reads is computed before `place`, up to reshapes.
+/// Returns true if all inputs of a kernel, ignoring reshapes, are computed before `place`.
 static bool isReadyBefore(KernelOp kernel, Operation *place) {
   return llvm::all_of(kernel->getOperands(), [&](Value operand) {
     Operation *op = operand.getDefiningOp();

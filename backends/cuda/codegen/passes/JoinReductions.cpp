@@ -47,8 +47,8 @@ static bool isSame(Value one, Value other) {
   return one.getType() == other.getType() && skipReshapes(one) == skipReshapes(other);
 }
 
-/// Returns true if everything that a kernel reads is computed before `place`. Reshapes can move
-/// with the kernel.
+/// Returns true if all inputs of a kernel, ignoring reshapes, are computed before `place`. Reshapes
+/// can move with the kernel.
 static bool isReadyBefore(KernelOp kernel, Operation *place) {
   return llvm::all_of(kernel.getInputs(), [&](Value input) {
     Operation *op = skipReshapes(input).getDefiningOp();

@@ -22,8 +22,8 @@ namespace mlir::cuda {
 using namespace mlir;
 using namespace mlir::cuda;
 
-/// ptxas loads the addresses of all launches before it selects some, and spills registers at about
-/// a hundred. Six AdamW updates that also write 16-bit copies have 34.
+/// ptxas loads the addresses of all launches before it selects one, and spills registers at about a
+/// hundred addresses. Six AdamW updates that also write 16-bit copies have 34.
 static constexpr size_t kMaxBuffers = 36;
 
 namespace {

@@ -176,7 +176,7 @@ FailureOr<PartialKernel> PartialKernel::analyze(KernelOp kernel) {
       if (auto axis = partial.space.getAxis(op.getInputs()[0], dim))
         axes.push_back(*axis);
     llvm::sort(axes);
-    // Such a kernel is not supported as a single kernel either.
+    // Such a kernel cannot be generated, split or not.
     if (common.value_or(axes) != axes)
       return partial;
     common = axes;
@@ -214,7 +214,7 @@ bool PartialKernel::choose(int64_t cores, bool always) {
     return static_cast<double>(divided.blocks * std::max<int64_t>(divided.threads, 256));
   };
   const double wanted = std::min<double>(kThreadsPerCore * cores, threadsOf(always ? 2 : maximum));
-  // Chooses the number closest to the wanted one, as a ratio, and prefers more parts to fewer.
+  // Chooses the number with the smallest ratio to the wanted one, preferring more parts.
   double nearest =
       always ? std::numeric_limits<double>::infinity() : std::log(wanted) - std::log(threadsOf(1));
   auto consider = [&](int64_t parts, size_t whole, int64_t ofNext) {
@@ -272,7 +272,7 @@ bool PartialKernel::canDivide(Operation &op, unsigned axis) {
         return isa<SplatElementsAttr>(constant.getValue()) || areNone();
       })
       .Case([&](hlo::IotaOp iota) {
-        // Rounding or overflow of narrow types would occur at other elements.
+        // Narrow types would round or overflow at different elements.
         Type element = iota.getType().getElementType();
         return !is(result, iota.getIotaDimension(), axis) ||
                (isa<IntegerType>(element) && element.getIntOrFloatBitWidth() >= 32);

@@ -90,7 +90,7 @@ std::optional<ProductLayout> ProductLayout::get(hlo::DotGeneralOp dot) {
     return std::nullopt;
   Dim row = takeInnermost(merge(rows), batch), column = takeInnermost(merge(columns), batch);
   Dim summed = takeInnermost(inner, batch);
-  // cuBLASLt takes the last batch dimension.
+  // One call of cuBLASLt covers the last batch dimension.
   batch.append(merge(batches));
   ProductLayout layout;
   layout.m = row.size;
@@ -256,7 +256,7 @@ static bool isSum(hlo::ReduceOp reduce) {
 
 std::optional<Operand> mlir::cuda::matchOperandSums(const Product &product, Value sums,
                                                     llvm::function_ref<Value(Value)> definition) {
-  // Widening keeps the numbers; the sum may also be rounded to a narrower type.
+  // Widening does not change values. The sum may also be rounded to a narrower type.
   auto skipConversions = [&](Value value, bool alsoNarrowing) {
     value = definition(value);
     while (isFloatConversion(value.getDefiningOp())) {

@@ -18,7 +18,7 @@ struct AttentionImplementations {
   bool usesLibrary = true; ///< where possible
   int64_t byLibrary = 0, byKernels = 0;
   absl::Status refused; ///< the first reason to use generated kernels
-  absl::Status untried; ///< why the library's results were not compared
+  absl::Status untried; ///< the reason if the library's results were not compared
 };
 
 /// The implementations of products with an activation or operand sums, and of other products.
@@ -28,7 +28,7 @@ struct ProductImplementations {
   int64_t refused = 0;  ///< the library has no algorithm
   int64_t slower = 0;   ///< than the commands in the body
   absl::Status reason;  ///< the reason for the first without an algorithm
-  absl::Status untried; ///< why an algorithm was not timed
+  absl::Status untried; ///< the reason if an algorithm was not timed
 };
 
 struct Implementations {
@@ -61,7 +61,7 @@ private:
   GpuStream *stream = nullptr;        ///< of the commands being submitted
   bool isTogether = false;            ///< the commands are part of a graph, or will be
   bool isTimed = false;               ///< the commands are part of a measured time
-  const TrialMemory *trial = nullptr; ///< where places are while a command is tried
+  const TrialMemory *trial = nullptr; ///< the memory of places while a command is tried
 
   int64_t entry(int64_t number) const { return rank.table[static_cast<size_t>(number)]; }
   Address addressOf(const proto::CudaPlace &place) const;

@@ -37,7 +37,7 @@ std::string printPlace(const proto::CudaPlace &place, const CommandContext &cont
   return absl::StrCat(place.scratch() ? "scratch" : "arena", " + ", offsetOf(place, context));
 }
 
-/// Places by the names of the values there.
+/// Maps places to the names of their values.
 class Places {
 public:
   explicit Places(const CommandContext &context) : context(context) {}

@@ -1,4 +1,4 @@
-// Commands as text for people, in traces and errors.
+// Prints commands for traces and errors.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_COMMANDS_COMMANDTEXT_H
 #define ST_BACKENDS_CUDA_RUNTIME_COMMANDS_COMMANDTEXT_H
 

@@ -29,11 +29,11 @@ public:
   }
 
   bool isThere() const { return there; }
-  /// A step has completed.
+  /// Call after a step has completed.
   void leave() { there = true; }
-  /// A step has failed, or another program has used the memory.
+  /// Call after a step has failed, or another program has used the memory.
   void forget() { there = false; }
-  /// The host has written bytes of the arena, for example states from a checkpoint.
+  /// Call after the host has written bytes of the arena, for example states from a checkpoint.
   void written(int64_t begin, int64_t end) {
     for (const auto &[first, last] : parts)
       if (begin < last && first < end)

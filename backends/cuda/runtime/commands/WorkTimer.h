@@ -1,4 +1,4 @@
-// Measures how long a rank computes in a step.
+// Measures the computing time of a rank in a step.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_COMMANDS_WORKTIMER_H
 #define ST_BACKENDS_CUDA_RUNTIME_COMMANDS_WORKTIMER_H
 

@@ -62,7 +62,7 @@ absl::StatusOr<std::vector<Exchange::Pieces>> Exchange::meet(absl::Span<const in
   }
   if (!failure.ok())
     return failure;
-  // No rank enters the exchange after the next before all have left this one.
+  // All ranks leave this exchange before any rank enters the one after the next.
   return rendezvous.seen;
 }
 
@@ -98,7 +98,7 @@ absl::StatusOr<Exchange::Message> Exchange::takePlace(GpuDevice &device, int64_t
     std::lock_guard<std::mutex> lock(mutex);
     std::deque<Message> &unused = places[{&device, bytes}];
     if (!unused.empty()) {
-      // The one returned first was read the longest ago.
+      // The place that was returned first was read the longest ago.
       Message place = std::move(unused.front());
       unused.pop_front();
       return place;

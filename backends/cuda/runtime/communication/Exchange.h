@@ -1,4 +1,4 @@
-// The in-process exchange: where the ranks of a process meet and pass messages.
+// Synchronisation and messages between the ranks of a process.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_COMMUNICATION_EXCHANGE_H
 #define ST_BACKENDS_CUDA_RUNTIME_COMMUNICATION_EXCHANGE_H
 
@@ -26,7 +26,7 @@ public:
 
   /// Call before the ranks of a step run. Discards the remains of a failed step.
   void begin();
-  /// A rank has ended. If its status is an error, no rank waits for it.
+  /// Call when a rank has ended. If its status is an error, no rank waits for it.
   void end(const absl::Status &status);
   /// The first error of a rank.
   absl::Status status();

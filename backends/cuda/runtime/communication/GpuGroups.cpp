@@ -58,8 +58,8 @@ absl::StatusOr<std::vector<std::string>> shareIdentities(absl::Span<GpuDevice *c
   return identities;
 }
 
-/// For each rank, how many ranks share its GPU. If GPUs have no identity, only ranks of this
-/// process count.
+/// For each rank, the number of ranks that share its GPU. If GPUs have no identity, only ranks of
+/// this process count.
 std::vector<int64_t> countSharing(absl::Span<GpuDevice *const> devices,
                                   const std::vector<std::string> &identities) {
   std::vector<int64_t> counts;
@@ -70,7 +70,7 @@ std::vector<int64_t> countSharing(absl::Span<GpuDevice *const> devices,
   return counts;
 }
 
-/// Returns true if each member has its own GPU.
+/// Returns true if each member has a separate GPU.
 bool haveSeparateGpus(const std::vector<int64_t> &members,
                       const std::vector<std::string> &identities) {
   std::set<std::string> seen;

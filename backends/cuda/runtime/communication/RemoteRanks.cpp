@@ -45,7 +45,7 @@ absl::Status RemoteRanks::send(const Exchange::Channel &channel, absl::string_vi
 
 absl::Status RemoteRanks::receive(const Exchange::Channel &channel, absl::string_view what,
                                   GpuDevice &device, Address to, int64_t bytes) const {
-  // A remote rank that sends nothing on this channel would never satisfy the wait.
+  // The wait would never end if the remote rank sends no message on this channel.
   const auto it = numbers.find(channel);
   if (it == numbers.end())
     return absl::InvalidArgumentError(absl::StrCat("rank ", channel.to,

@@ -173,7 +173,7 @@ absl::Status Transfers::swap(GpuStream &stream, const proto::CudaExchange &comma
       ST_RETURN_IF_ERROR(remote.receive({members[i], rank.number, kExchangeChannel},
                                         where(command.name()), *rank.device,
                                         pieceOf(to, command.to_stride(), i), command.bytes()));
-  // No rank may overwrite what others still read.
+  // No rank may overwrite data that others still read.
   ST_ASSIGN_OR_RETURN(own.mark, stream.mark());
   ST_ASSIGN_OR_RETURN(brought, carriers.exchange.meet(here, rank.number, own));
   for (const Exchange::Pieces &pieces : brought)

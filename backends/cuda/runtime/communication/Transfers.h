@@ -48,10 +48,10 @@ struct Rank {
   std::shared_ptr<LeftByUpdate> left;     ///< of the arena
   OneByOne *oneByOne = nullptr;           ///< null: commands are not waited for one by one
   std::unique_ptr<StepRecorder> recorder; ///< null: the step is not traced
-  std::unique_ptr<WorkTimer> timer;       ///< null: nothing compares how long ranks compute
+  std::unique_ptr<WorkTimer> timer;       ///< null: computing times of ranks are not compared
 };
 
-/// The transports between ranks.
+/// The ways to transfer data between ranks.
 struct Carriers {
   const RemoteRanks &remote;
   const GpuGroups &groups;

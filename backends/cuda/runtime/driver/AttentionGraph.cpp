@@ -68,7 +68,7 @@ void AttentionGraph::buildForward() {
   const Tensor v = addRows(Part::V, attention.v(), attention.columns(), attention.width());
   const Tensor scale = isScaled() ? bind(Part::Scale, graph.byValue()) : 0;
   const Tensor scores = addMask(addScores(q, scale));
-  // A gradient recomputes them for itself.
+  // A gradient recomputes the statistics.
   auto keeps = [&](bool isNamed) { return attention.has_o() && isNamed; };
   const Tensor max = graph.reduce(kCudnnReduceMax, scores,
                                   keeps(attention.has_max()) ? addStatistic(Part::Max) : 0);

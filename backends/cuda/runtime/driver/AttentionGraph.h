@@ -43,8 +43,8 @@ public:
   AttentionGraph(const Cudnn &cudnn, const proto::CudaAttention &attention)
       : cudnn(cudnn), graph(cudnn), attention(attention) {}
 
-  // Call one of these first. The forward pass of a gradient has neither maxima nor sums, and its o
-  // is dense.
+  // Call one of the build functions first. The forward pass of a gradient has neither maxima nor
+  // sums, and its o is dense.
   void buildForward();
   void buildGradient();
 

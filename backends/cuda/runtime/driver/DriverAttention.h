@@ -40,7 +40,7 @@ public:
   static absl::StatusOr<std::unique_ptr<DriverAttention>>
   create(const CudnnHandle &handle, const proto::CudaAttention &attention, int64_t maxBytes);
 
-  /// Equal for attention that one plan can compute.
+  /// A key that is equal for all attention that one plan can compute.
   static std::string key(const proto::CudaAttention &attention);
 
   int64_t workspaceBytes() const { return bytes; }

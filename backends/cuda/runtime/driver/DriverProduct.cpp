@@ -50,7 +50,7 @@ uint32_t alignmentOf(Address first, const proto::CudaPlace &place) {
   return aligned;
 }
 
-/// cuBLASLt's A is our b.
+/// cuBLASLt's A is the product's b.
 uint32_t epilogueOf(const proto::CudaProduct &product) {
   if (product.has_sums())
     return product.sums_of_a() ? kEpilogueSumsB : kEpilogueSumsA;
@@ -157,8 +157,8 @@ absl::Status DriverProduct::prepare(const ProductOperands &operands, size_t work
   std::vector<uint32_t> alignments;
   for (int operand = 0; operand < 4; ++operand)
     alignments.push_back(isSingle ? alignmentOf(addresses[operand], *places[operand]) : narrow);
-  // cuBLASLt sees one address of an epilogue's buffers, which must represent those of all
-  // micro-batches: use their common alignment.
+  // cuBLASLt is given one address of an epilogue's buffers, which must have the common alignment of
+  // all micro-batches.
   const uint32_t vector = operands.bias   ? alignmentOf(operands.bias, product.bias())
                           : operands.sums ? alignmentOf(operands.sums, product.sums())
                                           : 0;

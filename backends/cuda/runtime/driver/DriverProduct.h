@@ -36,7 +36,7 @@ public:
   DriverProduct(const DriverProduct &) = delete;
   DriverProduct &operator=(const DriverProduct &) = delete;
 
-  /// The commands of the product's body are faster.
+  /// Returns true if the commands of the product's body are faster.
   bool isSeparate() const { return choice.isSeparate; }
 
   /// Calls cuBLASLt once per matrix of the batch dimensions other than the last.

@@ -35,7 +35,7 @@ std::string cacheFolder() {
   return parent.empty() ? parent : parent + "/st";
 }
 
-/// Errors are left to the later write.
+/// The later write reports errors.
 void makeFolders(const std::string &path) {
   for (size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1))
     ::mkdir(path.substr(0, end).c_str(), 0777);
@@ -152,7 +152,7 @@ void ProductChoices::save() {
     return;
   hasNew = false;
   makeFolders(path);
-  // If the file cannot be written, the next run only takes longer to choose.
+  // An error is ignored: if the file cannot be written, the next run only needs longer to choose.
   (void)writeFileAtomically(path, write(chosen));
 }
 

@@ -54,7 +54,7 @@ private:
   std::set<std::string> keys; ///< used in this process
   bool hasNew = false;
 
-  /// Formats one choice per line; and parses them, returning whether all lines were valid.
+  /// Prints one choice per line, and parses such lines. read() returns true if all lines are valid.
   static std::string write(const Choices &choices);
   static bool read(absl::string_view text, Choices &choices);
 };

@@ -135,7 +135,7 @@ struct Cudnn {
   absl::Status check(int result, absl::string_view what) const;
 };
 
-/// Loaded once per process. Unavailable if cuDNN is missing or too old; says what is missing.
+/// Loaded once per process. Unavailable, with the reason, if cuDNN is missing or too old.
 absl::StatusOr<const Cudnn *> getCudnn();
 
 } // namespace st::cuda

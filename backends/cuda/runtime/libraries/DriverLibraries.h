@@ -22,7 +22,7 @@ constexpr int kMaxPitch = 11, kCapabilityMajor = 75, kCapabilityMinor = 76; // o
 constexpr int kJitErrorLog = 5, kJitErrorLogBytes = 6;                      // options of a module
 constexpr unsigned kStreamNonBlocking = 1, kEventDisableTiming = 2, kMemoryUnified = 4;
 constexpr int kErrorInvalidValue = 1; // of an argument
-constexpr int kNotReady = 600;        // an answer, no error
+constexpr int kNotReady = 600;        // a result, not an error
 constexpr int kCaptureOfThread = 1;   // other threads may use calls that a capture does not allow
 
 struct Copy2D {
@@ -151,7 +151,8 @@ struct NcclId {
   char bytes[128];
 };
 
-/// The settings of the first version that has them; later versions treat the rest as unset.
+/// The settings of the first NCCL version with this structure. Later versions treat the fields that
+/// they added as unset.
 struct NcclConfig {
   size_t size = sizeof(NcclConfig);
   unsigned magic = 0xcafebeef, version = kNcclMinVersion;

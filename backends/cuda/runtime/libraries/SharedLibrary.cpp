@@ -14,7 +14,7 @@
 namespace st::cuda {
 namespace {
 
-/// More dependencies than any library has; bounds the number of loader calls.
+/// Above the number of dependencies of any library; bounds the number of loader calls.
 constexpr int kMaxDependencies = 32;
 /// The maximum depth of dependencies.
 constexpr int kMaxDepth = 8;
@@ -50,8 +50,8 @@ std::string nameOfMissing(absl::string_view error) {
   return isNotFound(error, name) ? std::string(name) : "";
 }
 
-/// Opens a file, or what the loader finds by name. Dependencies that the loader does not find are
-/// opened first if they are in our folders. An error is one line.
+/// Opens a file, or the library that the loader finds by name. Dependencies that the loader does
+/// not find are opened first if they are in the variable's folders. An error is one line.
 void *open(const std::string &file, std::string &error, int depth = 0) {
   for (int attempt = 0; attempt < kMaxDependencies; ++attempt) {
     if (void *handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL))
@@ -85,7 +85,8 @@ SharedLibrary::SharedLibrary(absl::Span<const char *const> names, const char *pu
     for (const char *candidate : names) {
       const std::string file = inFolders ? findFile(candidate) : candidate;
       std::string error;
-      // The user asked for the library in our folders, so no other library replaces it silently.
+      // The user chose the library in the variable's folders, so no other library replaces it
+      // silently.
       if (handle || !refused.empty() || file.empty())
         continue;
       handle = open(file, error);

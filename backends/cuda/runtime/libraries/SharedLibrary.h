@@ -10,8 +10,9 @@
 
 namespace st::cuda {
 
-/// A variable with folders to search before the loader's own, separated by colons: folders of
-/// libraries, or Python's site-packages, where NVIDIA's packages keep them in nvidia/*/lib.
+/// An environment variable with folders, separated by colons, that are searched before the
+/// loader's: folders of libraries, or Python's site-packages, in which NVIDIA's packages have their
+/// libraries in nvidia/*/lib.
 constexpr char kLibrariesVariable[] = "ST_CUDA_LIBRARIES";
 
 /// A library that stays open for the life of the process. Its dependencies are searched for in the

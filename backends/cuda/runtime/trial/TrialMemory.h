@@ -8,7 +8,7 @@
 
 namespace st::cuda {
 
-/// A substitute for parts of a rank's memory, which stays unchanged. Freed with the object.
+/// A substitute for parts of a rank's memory, which trials must not change. Freed with the object.
 class TrialMemory {
 public:
   explicit TrialMemory(GpuDevice &device) : device(device) {}

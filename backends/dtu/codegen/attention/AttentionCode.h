@@ -32,8 +32,8 @@ public:
   int64_t items = 1;
 
   void setBases(const KernelContext &context);
-  /// The position of a worker's tile in an item, with all streamed elements. Workers take elements
-  /// of the parallel dimension round-robin (`rowStep`), or each takes consecutive ones.
+  /// The position of a worker's tile in an item, with all streamed elements. Elements of the
+  /// parallel dimension are assigned to workers round-robin (`rowStep`) or in consecutive blocks.
   TilePosition positionOf(StreamBuilder &stream, const Expr &item) const;
 
   /// Blocks [begin, end) of columns or rows.
@@ -45,7 +45,7 @@ public:
   static Blocks getBlocks(StreamBuilder &stream, const mlir::st::DiagonalBand &band,
                           const Expr &first, int64_t count, int64_t length, int64_t size);
 
-  /// Queue: loads the worker's own operands of the products that compute the tile.
+  /// Queue: loads the worker's operands of the products that compute the tile.
   void loadRowOperands(const TilePosition &position) const;
   /// Queue: loads this worker's share of the matrix block of `block` columns at `start`, to all
   /// cores.

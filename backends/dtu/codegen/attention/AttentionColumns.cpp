@@ -55,8 +55,9 @@ void AttentionColumns::loadPanelPart(const AttentionProduct &product, const Expr
   emitCopy(dte, l1Address(slot), l2Address(source), std::move(copy), product.type, product.type);
 }
 
-/// The queues synchronise before each block. So all rows of a panel are in L2 before any queue
-/// reads them, and all queues have read them before the rows of the next iteration are stored.
+/// The queues synchronise before each block. Therefore all rows of a panel are in L2 before any
+/// queue reads them, and all queues have read them before the rows of the next iteration are
+/// stored.
 void AttentionColumns::load(const TilePosition &point) const {
   StreamBuilder &dte = builder.dte;
   emitBlocks(dte, [&](size_t index, Expr block, Expr slot) {

@@ -1,5 +1,5 @@
-// Products of a fused attention-like kernel that contract its rows. Their operands wait in L2 until
-// all rows of an iteration of the outer loops are complete. Then every worker takes some of the
+// Products of a fused attention-like kernel that contract its rows. Their operands stay in L2 until
+// all rows of an iteration of the outer loops are complete. Then every worker computes some of the
 // columns and iterates over all rows, block by block.
 #pragma once
 
@@ -20,7 +20,7 @@ public:
 
   /// Queue: stores the rows of a tile to L2.
   void storeRows(const TilePosition &position) const;
-  /// Queue: loads the blocks of rows of one outer iteration to where the core's tile was.
+  /// Queue: loads the blocks of rows of one outer iteration into the memory of the core's tile.
   void load(const TilePosition &point) const;
   /// Core: computes its columns of all results and signals when they are complete.
   void multiply() const;

@@ -2,8 +2,8 @@
 // and further matmuls.
 //
 // For each iteration of the outer loops, every worker holds some of the rows in its L1, with all
-// their columns. The matrices that all rows multiply with arrive in blocks of columns. Each queue
-// loads a share of a block for all cores: the queues synchronise before, when all cores have
+// their columns. The matrices by which all rows are multiplied arrive in blocks of columns. Each
+// queue loads a share of a block for all cores: the queues synchronise before, when all cores have
 // finished with that half of the double buffer, and after, when all shares have arrived.
 //
 // Products that contract the rows run after the last of these (AttentionColumns).

@@ -98,7 +98,7 @@ LogicalResult AttentionAnalysis::setConsumers() {
     fused.columnProducts.clear();
     contractsRows = true;
   }
-  // The gradient of a sum of rows needs no scores again.
+  // A gradient of a sum of rows does not need the scores.
   if ((fused.producers.empty() && !contractsRows) || fused.consumers.empty())
     return kernel->emitOpError(
         "of kind \"attention\" has no product before its row loop or none after it");
@@ -153,7 +153,7 @@ LogicalResult AttentionAnalysis::setTypes(AttentionProduct &product) {
   return success();
 }
 
-/// `width`: the dimension that is no loop of the rows.
+/// `width`: the dimension that is not a loop of the rows.
 static void setMatrix(AttentionProduct &product, Value operand, const OperandAccess &access,
                       int64_t width) {
   product.matrix.argument = access.argument.getArgNumber();

@@ -1,5 +1,5 @@
-// The plan of a fused attention-like kernel: which part of its body works on rows, how the operands
-// of its products are laid out along those rows, and the tile that a core holds.
+// The plan of a fused attention-like kernel: the part of its body that computes rows, the layout of
+// its products' operands along those rows, and the tile of a core.
 #pragma once
 
 #include "backends/dtu/codegen/products/MatmulPlan.h"
@@ -61,7 +61,7 @@ struct FusedAttention {
   SmallVector<AttentionPanel> panels;
   IterationSpace space;
   TileProgram program;
-  /// The elements to compute; the others of all tiles are 0 where a product reads them.
+  /// The elements to compute. All other elements of a tile are 0 if a product reads them.
   mlir::st::DiagonalBand band;
 
   /// Set if the rows pass through L1 in blocks: `consumers` are then the products that contract

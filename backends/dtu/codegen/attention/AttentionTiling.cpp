@@ -188,7 +188,8 @@ static SmallVector<RowBlock> getRowBlocks(const FusedAttention &fused, const Mac
 /// The numbers of rows and of block columns to try, without a layout.
 static SmallVector<AttentionTiling, 0> getTilings(const FusedAttention &fused, int64_t workers) {
   constexpr int64_t kMaxRows = 64, kMaxColumns = 512;
-  // The matrix engine takes 16 rows at a time. The bounds of all strips are in registers.
+  // The matrix engine processes 16 rows at a time. The bounds of all strips are in registers, which
+  // limits their number.
   constexpr int64_t kStrips[] = {16, 32}, kMaxBounds = 4;
   const int64_t columns = fused.space.getSize(unsigned(fused.columnGroup())),
                 rows = fused.space.getSize(unsigned(fused.rowGroup())),

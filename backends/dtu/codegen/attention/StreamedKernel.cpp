@@ -8,8 +8,8 @@
 //
 // All workers need the same blocks of the matrices. Each queue loads a share of a block for all
 // cores: the queues synchronise before, when all cores have finished with that half of the double
-// buffer, and after, when all shares have arrived. A core skips blocks that a mask hides from its
-// own elements.
+// buffer, and after, when all shares have arrived. A core skips blocks that a mask hides from all
+// of its elements.
 #include "backends/dtu/codegen/attention/StreamedKernel.h"
 #include "backends/dtu/codegen/attention/AttentionCode.h"
 

@@ -22,7 +22,7 @@ struct StreamedPlan {
   };
   SmallVector<Rescale> rescales;
 
-  /// Returns true if a pass does nothing for the blocks.
+  /// Returns true if a pass has no work on the blocks.
   bool isIdle(size_t pass) const {
     const TilePhase &phase = passes[pass];
     return phase.ops.empty() && phase.outputs.empty() && phase.kept.empty();

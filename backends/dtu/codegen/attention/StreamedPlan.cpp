@@ -136,11 +136,11 @@ static double estimate(FusedAttention &fused, const StreamedPlan &plan,
     return visible ? static_cast<double>(*visible) / double(llvm::divideCeil(rows, tile))
                    : static_cast<double>(llvm::divideCeil(length, tiling.block));
   };
-  // Under a causal mask one worker computes all blocks of an item, so the others wait. Under a
-  // sliding window each computes some of them.
+  // Under a causal mask, one worker computes all blocks of an item and the others wait for it.
+  // Under a sliding window, each worker computes some of the blocks.
   const double shared = countBlocks(rowTile),
                own = band.hasFirst() && band.hasLast() ? countBlocks(tiling.rows) : shared;
-  // An item starts with its own operands and ends with its results.
+  // An item starts by loading its operands and ends by storing its results.
   double time = 4 * machine.dteLatency;
   for (size_t pass = 0; pass < plan.passes.size(); ++pass) {
     if (plan.isIdle(pass))

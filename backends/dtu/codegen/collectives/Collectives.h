@@ -5,10 +5,10 @@
 // every member sends to every other and adds up in rank order. In all cases the order of a
 // reduction is fixed and all members hold the same bits.
 //
-// A collective of several tensors sends messages for each tensor in every step. Nothing is packed,
-// and a tensor waits only for its own messages: while one is received, the next is in transit. For
-// the same reason, a large part is split into several messages if the device description makes that
-// worthwhile.
+// A collective of several tensors sends messages for each tensor in every step. Tensors are not
+// packed, and each waits only for its own messages: while one message is received, the next is in
+// transit. For the same reason, a large part is split into several messages if the device
+// description makes that worthwhile.
 #pragma once
 
 #include "backends/common/RankTable.h"

@@ -1,4 +1,4 @@
-// Work of the link streams, and the waits of queues for it.
+// Emits the work of the link streams, and the waits of queues for it.
 #pragma once
 
 #include "backends/dtu/codegen/emission/Accesses.h"
@@ -20,15 +20,15 @@ public:
   /// Code that the send (receive) stream runs once the leader has reached this point.
   void transmit(llvm::function_ref<void(StreamBuilder &)> body);
   void receive(llvm::function_ref<void(StreamBuilder &)> body);
-  /// For code that starts and ends in other ways: adds one signal to those the leader must wait
-  /// for.
+  /// For code that signals its completion itself: the leader must wait for one more signal.
   void expectTransmitted() { ++flights.back().transmits; }
   void expectReceived() { ++flights.back().receives; }
 
   /// Makes the leader wait for ops that conflict with `accesses`, and for those before them.
   /// Returns true if there were any.
   bool waitFor(ArrayRef<Access> accesses);
-  /// Makes the leader wait for all link work. Other queues learn of it when they next synchronise.
+  /// Makes the leader wait for all link work. Other queues observe its completion when they next
+  /// synchronise.
   void waitFor() { waitFor(flights.size()); }
   /// Synchronises all queues after all link work.
   void synchronize() {

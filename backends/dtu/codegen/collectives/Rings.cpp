@@ -56,11 +56,10 @@ static void forEachPiece(StreamBuilder &stream, const Tensors &tensors, Body bod
 
 // ---- all-reduce -------------------------------------------------------------------------------
 
-/// An all-reduce in place, on as many chunks as there are members. A stage works on a range of
-/// chunks (the first stage on all) in `size` blocks. In step i, a member sends block number - 1 -
-/// i, which it has just received, to the next member. The first size - 1 receives reduce and leave
-/// each member one complete block, on which the next stage works; the remaining receives pass
-/// complete blocks on.
+/// An all-reduce in place, with one chunk per member. A stage works on a range of chunks (the first
+/// stage on all) in `size` blocks. In step i, a member sends block number - 1 - i, which it has
+/// just received, to the next member. The first size - 1 receives reduce and leave each member one
+/// complete block, on which the next stage works; the remaining receives pass complete blocks on.
 class CollectiveEmitter::StagedReduce {
 public:
   StagedReduce(CollectiveEmitter &emitter, st::AllReduceOp op, Tensors tensors);
@@ -191,7 +190,7 @@ void CollectiveEmitter::StagedReduce::send(StreamBuilder &tx, size_t stage, int6
 
 void CollectiveEmitter::StagedReduce::transmit(StreamBuilder &tx) {
   for (size_t stage = 0; stage < stages.size(); ++stage) {
-    // This stage works on what the previous one received last, split differently.
+    // This stage works on the last blocks that the previous one received, split differently.
     if (stage > 0)
       tx.wait(step(), messagesOf(stages[stage - 1]));
     send(tx, stage, 0, (isLast(stage) ? 2 : 1) * (stages[stage].size - 1));
@@ -250,7 +249,7 @@ void CollectiveEmitter::ringReduce(st::AllReduceOp op, Tensors tensors) {
 // ---- all-gather, reduce-scatter -----------------------------------------------------------------
 
 /// n - 1 steps: the local part is sent first, then each received part is passed on. Meanwhile the
-/// leader's queues copy the own part to its place.
+/// leader's queues copy the local part to its place.
 LogicalResult CollectiveEmitter::allGather(st::AllGatherOp op, Tensors tensors) {
   int64_t size = table.getSize(op.getAxes()), dim = op.getDim();
   auto own = [&](StreamBuilder &stream, const Tensor &t) {

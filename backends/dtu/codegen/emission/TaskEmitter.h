@@ -1,5 +1,5 @@
-// Emits one task as one program: its ops in order, with a barrier of all queues where an op needs
-// data that another op left in memory.
+// Emits one task as one program: its ops in order, with a barrier of all queues before an op that
+// reads data in memory written by another op.
 #pragma once
 
 #include "backends/dtu/codegen/collectives/Collectives.h"
@@ -30,13 +30,13 @@ private:
   CollectiveEmitter collectives;
   SymbolTable symbols;
 
-  /// Accesses since the queues' last meeting. An update of many parameters needs no meeting for a
+  /// Accesses since the queues' last barrier. An update of many parameters needs no barrier for a
   /// long time.
   OpenAccesses opened;
   SmallVector<Access> accessesOfOp;
 
   void access(SmallVectorImpl<Access> &list, const Placement &place, bool isWrite);
-  /// Declares the accesses of an op, before any of its code.
+  /// Declares the accesses of an op. Call before its code is emitted.
   void order(ArrayRef<Access> accesses);
   /// Declares that the op uses L2 as well.
   void claimL2();

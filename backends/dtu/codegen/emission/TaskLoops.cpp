@@ -4,7 +4,7 @@
 using namespace mlir;
 using namespace mlir::dtu;
 
-/// More trips than any terminating loop makes.
+/// Above the trip count of any loop that ends.
 static constexpr int64_t kEndless = int64_t(1) << 62;
 
 LogicalResult TaskEmitter::emitBlock(Block &block) {

@@ -92,8 +92,9 @@ int64_t CopyJob::burstBytes(size_t shared, int64_t share, const Machine &machine
   return total;
 }
 
-/// The dimension to split over the queues. Of those that give every queue work, the one that splits
-/// L3 rows into the fewest bursts, and of these the outermost; otherwise the largest.
+/// The dimension to split over the queues. Prefers dimensions with work for every queue, among
+/// these the ones that split L3 rows into the fewest bursts, and among these the outermost one. If
+/// no dimension has work for every queue, it is the largest.
 size_t CopyJob::chooseShared(const Machine &machine) const {
   std::optional<size_t> best;
   int64_t minimum = 0;
@@ -102,7 +103,7 @@ size_t CopyJob::chooseShared(const Machine &machine) const {
       continue;
     const int64_t share = llvm::divideCeil(sizes[dim], machine.workers);
     const int64_t bytes = llvm::divideCeil(sizes[dim], share) * burstBytes(dim, share, machine);
-    // A smaller last share is no reason to prefer another dimension.
+    // A difference that a smaller last share explains does not count.
     if (best && bytes > minimum - minimum / 8)
       continue;
     best = dim;
@@ -186,7 +187,7 @@ FailureOr<const Placement *> CopyKernel::placementOf(Value operand) const {
       "of a computed value is not supported by the DTU backend in a copy kernel");
 }
 
-/// A copy of a whole value, with both sides in memory order.
+/// A copy of a complete value, with both sides in memory order.
 CopyJob CopyKernel::fullCopy(Value value) const {
   CopyJob job;
   job.type = type;

@@ -210,7 +210,7 @@ void IndexedKernel::forRuns(size_t dim, const Expr &table, const Expr &slices,
 // ---- row numbers --------------------------------------------------------------------------------
 
 // In L1 after the scalar area, kSlicesAtOnce values each: the row numbers, a component as loaded,
-// the component in 64 bits, and whether all components so far are valid.
+// the component in 64 bits, and a flag that all components so far are valid.
 static constexpr int64_t kRowNumbers = kCellAreaBytes, kLoaded = kRowNumbers + 8 * kSlicesAtOnce,
                          kWide = kLoaded + 8 * kSlicesAtOnce, kValid = kWide + 8 * kSlicesAtOnce,
                          kFlag = kValid + kSlicesAtOnce, kScalars = kFlag + kSlicesAtOnce,

@@ -13,7 +13,7 @@ class KnownTilings;
 struct KernelContext {
   ProgramBuilder &builder;
   KnownTilings &tilings; // of products
-  Block &body; // of an st.kernel
+  Block &body;           // of an st.kernel
   SmallVector<Placement> inputs,
       results; // places of the body's arguments and of the terminator's operands
   /// A kernel that uses L2 calls this before it emits code.
@@ -43,8 +43,8 @@ LogicalResult emitMatmulKernel(KernelContext &context);
 LogicalResult emitAttentionKernel(KernelContext &context);
 /// Kernels of kind "copy": one op that moves data.
 LogicalResult emitCopyKernel(KernelContext &context);
-/// Returns true if a kernel concatenates values that were computed in place in its result: there is
-/// nothing to do.
+/// Returns true if a kernel concatenates values that were computed in place in its result: no code
+/// is needed.
 bool joinsInPlace(const KernelContext &context);
 /// Kernels of kind "gather" and "scatter".
 LogicalResult emitGatherKernel(KernelContext &context);

@@ -19,7 +19,7 @@ SmallVector<Expr> mlir::dtu::tileStart(StreamBuilder &stream, ArrayRef<TileDigit
   return start;
 }
 
-/// Tile sizes in elements: a larger tile gains nothing; for a smaller one, instruction overhead
+/// Tile sizes in elements. A larger tile is not faster; in a smaller one, instruction overhead
 /// exceeds the work.
 static constexpr int64_t kLargestTile = 8192, kSmallestTile = 1024;
 /// Columns of the vector engine's widest element type.
@@ -88,7 +88,7 @@ void Planner::chooseGroups() {
   kept = isReduced(last) ? plan.shape.rowGroup : last;
 }
 
-// ---- one phase: everything a tile needs fits L1 at once ------------------------------------
+// ---- one phase: all values of a tile fit L1 together ---------------------------------------
 
 bool Planner::assignSingle(GroupSet moving) {
   program.setRates(moving, 0);

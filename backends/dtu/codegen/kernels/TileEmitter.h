@@ -16,8 +16,8 @@ struct Placement {
   int64_t end() const { return offset + (std::max<int64_t>(slots, 1) - 1) * stride + bytes; }
 };
 
-/// Base address of a tensor in one stream. A part that depends on the micro-batch uses a register,
-/// so call this once, outside loops.
+/// Base address of a tensor in one stream. If it depends on the micro-batch, it uses a register, so
+/// call this once, outside loops.
 Expr baseOf(StreamBuilder &stream, const Placement &place);
 
 /// A view of `extents` dimensions, without absent ones and those of size 1.

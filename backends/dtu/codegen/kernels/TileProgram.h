@@ -2,10 +2,10 @@
 //
 // Tiles iterate over the groups of the space: `rowGroup` and `colGroup` are the two dimensions of a
 // tile, and every other group is iterated element by element. A value is stored only along the
-// groups along which it varies, so a broadcast costs nothing: it is an operand with stride 0.
+// groups along which it varies, so a broadcast is free: it is an operand with stride 0.
 //
-// How often a value is computed depends on which groups advance: step values with every tile, item
-// values once per inner reduction loop, invariant values once.
+// A value has one of three rates: step values are computed with every tile, item values once per
+// inner reduction loop, invariant values once.
 #pragma once
 
 #include "backends/dtu/codegen/emission/StreamBuilder.h"

@@ -87,8 +87,8 @@ private:
   }
 
   /// On a matrix-engine tile, an output takes the buffer of the value it is computed from, so that
-  /// this value is already where the queue stores from. Loops use input buffers for that, which are
-  /// double-buffered.
+  /// this value is already in the buffer from which the queue stores. Loops use input buffers for
+  /// that, which are double-buffered.
   void findPlacesOfOutputs() {
     bool hasTile = llvm::any_of(program.values, [](const TileValue &value) {
       return value.kind == TileValue::Kind::Accumulator;

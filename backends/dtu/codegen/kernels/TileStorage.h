@@ -30,7 +30,7 @@ public:
   /// `slots`: the number of slot areas. `slotsHoldProducts`: results of products are in them too.
   TileStorage(const TileProgram &program, unsigned slots = 2, bool slotsHoldProducts = true)
       : program(program), slots(slots), slotsHoldProducts(slotsHoldProducts) {}
-  /// Forgets all assignments.
+  /// Removes all assignments.
   void reset() {
     buffers.clear();
     bufferOf.clear();

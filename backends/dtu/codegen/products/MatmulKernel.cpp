@@ -2,9 +2,9 @@
 //
 // For each tile of the result, a worker iterates over the depth in steps. Its queue loads the
 // operands of a step into one of two buffers while the core multiplies from the other. The core
-// accumulates in f32, computes the epilogue in place and hands the tile back to the queue, which
-// stores it while the next tile begins. Several products have one tile each at the same place, and
-// a step loads the left operand once for all of them.
+// accumulates in f32, computes the epilogue in place and signals the queue, which stores the tile
+// while the next one begins. Several products have one tile each at the same position, and a step
+// loads the left operand once for all of them.
 #include "backends/dtu/codegen/kernels/KernelContext.h"
 #include "backends/dtu/codegen/products/MatmulTime.h"
 #include "backends/dtu/isa/Names.h"

@@ -34,7 +34,7 @@ FailureOr<OperandAccess> mlir::dtu::traceOperand(Value value) {
       access.strides[dim] *= slice.getStrides()[dim];
     }
   } else if (auto broadcast = dyn_cast<stablehlo::BroadcastInDimOp>(op)) {
-    // All elements along a new dimension, or along one of a single element, are one.
+    // A new dimension, or one of size 1, has stride 0.
     access.strides.assign(shapeOf(value).size(), 0);
     for (auto [from, to] : llvm::enumerate(broadcast.getBroadcastDimensions()))
       if (shapeOf(op->getOperand(0))[from] != 1)
@@ -304,7 +304,7 @@ void TilingSearch::tryTile(int64_t tileRows, int64_t tileCols, Candidates &found
 std::optional<MatmulTiling> TilingSearch::run() const {
   Candidates found;
   eachTile([&](int64_t tileRows, int64_t tileCols) { tryTile(tileRows, tileCols, found); });
-  // Estimates closer than this do not discriminate.
+  // Estimates within this ratio count as equal.
   constexpr double tolerance = 1.01;
   double minimum = std::numeric_limits<double>::infinity(), minHost = minimum;
   for (const Candidate &candidate : found)

@@ -52,9 +52,10 @@ struct MatmulShape {
 /// Reads the body's products; forms the groups of its space. Fails with a diagnostic.
 FailureOr<MatmulShape> analyzeMatmul(Block &body, IterationSpace &space);
 
-/// The tiling of each product. Without a grid, every worker takes whole tiles directly from L3.
-/// With a grid, gridRows x gridCols workers share a block of as many tiles, and an operand that
-/// several of them need passes through L2, `chunk` depth steps at a time.
+/// The tiling of each product. Without a grid, every worker loads the operands of its tiles
+/// directly from L3. With a grid, gridRows x gridCols workers share a block of gridRows x gridCols
+/// tiles, and an operand that several of them need passes through L2, `chunk` depth steps at a
+/// time.
 struct MatmulTiling {
   int64_t rows = 0, cols = 0, depth = 0;
   unsigned resultSlots = 2;
@@ -96,7 +97,7 @@ public:
 
 private:
   const Machine &machine;
-  /// By all numbers that the search sees.
+  /// By all inputs of the search.
   std::map<std::vector<int64_t>, std::optional<MatmulTiling>> known;
 };
 

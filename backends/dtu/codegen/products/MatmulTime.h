@@ -13,7 +13,7 @@ struct MatmulSource {
   bool depthOutside = false; // the depth is the outer dimension in L1
 };
 
-/// A product, or several with one lhs and equal shapes, as the tiling search sees it.
+/// A product, or several with one lhs and equal shapes, as input of the tiling search.
 struct MatmulSizes {
   int64_t outer = 1;                 // size of the groups other than rows and columns
   int64_t rows = 1, cols = 1;        // of the result

@@ -94,9 +94,9 @@ public:
   /// Adds several accesses, the first of them at time `first`.
   void addRow(const MemoryAccess &access, uint32_t first);
   bool isFull() const { return added >= threshold; }
-  /// Forgets accesses that all other instances know: no future access can race with them. `bounds`
-  /// are the least that instances will know at their next access. `byUsers`: consider only
-  /// instances that have accessed this memory.
+  /// Forgets accesses that all other instances know of, because no future access can race with
+  /// them. `bounds` are lower bounds of the instances' clocks at their next access. `byUsers`:
+  /// consider only instances that have accessed this memory.
   void forget(const std::vector<VectorClock> &bounds, bool byUsers);
   /// Returns true if an instance with this clock knows of all accesses by others.
   bool isKnown(size_t instance, const VectorClock &clock) const {
@@ -104,7 +104,7 @@ public:
       return user.instance == instance || user.last <= clock[user.instance];
     });
   }
-  /// Forgets all accesses; no future access can race with them. Keeps who the users are.
+  /// Forgets all accesses; no future access can race with them. Keeps the set of users.
   void forgetAll();
 
 private:
@@ -140,7 +140,7 @@ private:
 
   static constexpr size_t kFew = 128;
   std::vector<User> users;
-  /// The trails by their bytes, made when an access has to be compared with many.
+  /// The trails by their bytes, built when an access must be compared with many trails.
   struct Grid {
     struct Place {
       size_t user, trail;

@@ -23,7 +23,7 @@
 namespace st::dtu {
 namespace {
 
-/// Skeleton instructions followed per whole-program instruction of the budget.
+/// Skeleton instructions followed per instruction of the budget.
 constexpr int64_t kSkeletonInstructions = 10;
 /// Runs followed at a time, independent of the number of host cores.
 constexpr size_t kWave = 4;

@@ -20,7 +20,7 @@ struct ExecutableOrder {
 
 /// Proves
 ///
-/// - that each run of a program waits for nothing but messages, and that all messages of the step
+/// - that each run of a program waits only for messages, and that all messages of the step
 ///   arrive (StepMessages.h);
 /// - that each program is free of races (proveOrder). Two runs of a program count as one if the
 ///   program reads the same rank table entries except peers, and does not read the rank or the

@@ -81,7 +81,7 @@ absl::Status OrderProof::signal(size_t index, const Signal &signal) {
       found->tokens.push_back({found->given, clocks[index]});
   }
   tick(index);
-  // It may be waiting for another semaphore, and then waits again.
+  // The waiter may be waiting for another semaphore; it then continues to wait.
   if (semaphore.waiter && instances[*semaphore.waiter].waitsForSemaphore) {
     instances[*semaphore.waiter].waitsForSemaphore = false;
     const bool receives = instances[*semaphore.waiter].walker.stream->engine == Engine::Rx;
@@ -241,7 +241,7 @@ absl::Status OrderProof::advance(size_t index) {
       ready.push_front(index);
       return absl::OkStatus();
     }
-    // Messages are received as late as possible, after everything that does not wait for them.
+    // Messages are received as late as possible, after all work that does not wait for them.
     if (std::holds_alternative<Recv>(instruction)) {
       late.push_back(index);
       return absl::OkStatus();

@@ -97,7 +97,7 @@ private:
                                                   : Space::Host));
   }
 
-  /// If no accesses are followed, the only knowledge needed is how many receives are complete.
+  /// If no accesses are followed, a clock only counts complete receives.
   size_t clockWidth() const { return follows ? instances.size() : 1; }
   /// Advances an instance's own time.
   void tick(size_t index) {

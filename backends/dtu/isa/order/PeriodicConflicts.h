@@ -31,7 +31,8 @@ private:
   StridedBytes all(const Record &record) const {
     return record.access.bytes.repeated(times + 1, record.change);
   }
-  /// Returns true if what a record's instance knows of another one grows with each repetition.
+  /// Returns true if the clock of a record's instance for another instance advances with each
+  /// repetition.
   bool isFresh(const Record &record, size_t other) const {
     return gain.times[other] > 0 && timeNow(other) - record.known[other] < gain.lags[other];
   }

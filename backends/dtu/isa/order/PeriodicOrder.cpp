@@ -325,7 +325,7 @@ int64_t PeriodicOrder::repetitions(size_t depth) {
   if (!isLinear(search))
     return 0;
   // An enclosing search sees the first and the last repetition, between which everything is linear.
-  // One repetition must not alter its own changes.
+  // A repetition must not change its own assumptions.
   size_t around = 0;
   for (size_t outer = 0; outer < depth; ++outer) {
     if (searches[outer].period == 0)

@@ -17,20 +17,20 @@ public:
 
   /// Returns true if follow() and access() must be called.
   bool follows() const { return following > 0; }
-  /// An instance is about to run its next instruction.
+  /// Call before an instance runs its next instruction.
   void follow(size_t index);
-  /// The current instruction accessed a memory.
+  /// Call after the current instruction accessed a memory.
   void access(const MemoryAccess &access, int64_t memory, const Address &address);
-  /// A message, a load from memory or an unresolved question, none of which can be part of a
+  /// Call for a message, a load from memory or an unresolved race, none of which can be part of a
   /// period.
   void disturb() { ++disturbances; }
-  /// An instance ran the end of a loop at `end`. Afterwards, all instances may be elsewhere.
-  /// Returns the number of accesses compared.
+  /// Call after an instance ran the end of a loop at `end`. May advance all instances. Returns the
+  /// number of accesses compared.
   int64_t endTrip(size_t index, uint32_t end);
-  /// Returns true if others may know more of an instance than is recorded, because repetitions were
-  /// added; a race with it may then be a false alarm.
+  /// Returns true if other instances may know of more accesses by this one than recorded, because
+  /// repetitions were added. A race with it may then be a false alarm.
   bool isDoubtful(size_t instance) const { return doubtful[instance]; }
-  /// Call in a quiet state (Stretches.h): no search spans it, and no doubt is left.
+  /// Call in a quiet state (Stretches.h). Ends all searches and clears doubtful instances.
   void restart();
 
 private:

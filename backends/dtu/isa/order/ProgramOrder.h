@@ -41,8 +41,8 @@ struct ProgramOrder {
 /// - no instance waits forever on a semaphore or barrier, given that messages have arrived when
 ///   they are received;
 /// - of two accesses to a byte by different instances, one of which writes, one happens before the
-///   other. A transfer lasts until its instruction is complete. Orders that other ranks guarantee
-///   by sending something back are left to the caller (`returns`).
+///   other. A transfer lasts until its instruction is complete. Orders that depend on messages
+///   returned by other ranks are left to the caller (`returns`).
 ///
 /// Happens-before uses vector clocks (Fidge, 1988; Mattern, 1989) over instances. One run
 /// represents all because each semaphore has one signalling and one waiting instance, and each

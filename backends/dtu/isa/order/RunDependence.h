@@ -19,7 +19,7 @@ struct RunDependence {
   bool onRank = false, onMicroBatch = false, onWholeTable = false;
   std::set<int64_t> entries; ///< entries of the rank table
 
-  /// Equal for runs of the program that do the same.
+  /// The values of these inputs in a run. Runs with equal values execute the same instructions.
   std::vector<int64_t> valuesOf(const RunView &view) const;
   std::string keyOf(const RunView &view) const;
   /// Returns true if `values` are those of the run; as opposed to the functions above, it allocates

@@ -70,7 +70,7 @@ bool StreamWalker::runControl(std::string &fault) {
       registers[table->dst] = view->table[static_cast<size_t>(at)];
     ++pc;
   } else if (auto *load = std::get_if<Load>(&instruction)) {
-    // A loaded value that decides trips and branches is true twice.
+    // Loaded values that decide trips and branches are true twice, then false once.
     registers[load->dst] = loads[pc]++ % 3 < 2;
     ++pc;
   } else if (auto *leave = std::get_if<Leave>(&instruction)) {

@@ -11,8 +11,8 @@
 
 namespace st::dtu {
 
-/// An instruction without the constants of its addresses outside of the cluster. The constant of an
-/// index that only computes such addresses belongs to them.
+/// An instruction without the constants of its addresses outside of the cluster. If an Index only
+/// computes such addresses, its constant is removed too.
 struct CodePlace {
   uint32_t form = 0;         ///< equal for instructions that otherwise do the same
   int64_t bases[2] = {0, 0}; ///< the constants of the bytes read, and written

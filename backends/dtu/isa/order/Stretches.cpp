@@ -8,8 +8,8 @@
 namespace st::dtu {
 namespace {
 
-/// Instructions of a stream that decide where known stretches are looked up. With few, many
-/// stretches have the same hash and are compared in turn; with many, those that end earlier are not
+/// Instructions of a stream that decide where known stretches are looked up. With fewer, many
+/// stretches have the same hash and must be compared. With more, stretches that end earlier are not
 /// found.
 constexpr size_t kHashed = 16;
 
@@ -72,7 +72,7 @@ void Stretches::normalise() {
   for (auto &memory : state.memories)
     memory.second.forgetAll();
   state.touched.clear();
-  // Any order of running them proves the same.
+  // The proof does not depend on the order in which they run.
   std::sort(state.ready.begin(), state.ready.end());
   std::sort(state.late.begin(), state.late.end());
   // Every instance knows of all past accesses, and of no later one.

@@ -1,10 +1,11 @@
-// Remembers what the instances of a program do between two quiet states, so that equal code is
-// followed once: in the next layer of a model, on another rank, or in another program.
+// Memoises the events between two quiet states of a program, so that equal code is followed once.
+// It recurs in the next layer of a model, on another rank, or in another program.
 //
 // A state is quiet if each instance knows, or will know when it wakes, of all accesses so far, and
 // no register has a value that may be read. Accesses before it cannot race with accesses after it.
-// What follows therefore depends only on the code, on the values of the run that this code reads,
-// on the semaphores that it uses, and on which of its addresses outside of the cluster may overlap.
+// The following events therefore depend only on the code, on the values of the run that this code
+// reads, on the semaphores that it uses, and on which of its addresses outside of the cluster may
+// overlap.
 #pragma once
 
 #include "backends/dtu/isa/order/OrderState.h"
@@ -109,7 +110,7 @@ public:
   /// Replays the stretch that begins here if it is known. Returns the number of instructions
   /// compared, or 0. The state must be normalised.
   int64_t replay();
-  /// A stretch that is not known begins or ends here.
+  /// Call where a stretch that is not known begins or ends.
   void begin();
   void end();
 
@@ -120,7 +121,7 @@ public:
   void refuse() { isRefused = true; }
 
 private:
-  /// Where the instructions of a known stretch are in this program.
+  /// The positions of a known stretch's instructions in this program.
   using Starts = std::vector<uint32_t>;
 
   uint64_t hash() const;

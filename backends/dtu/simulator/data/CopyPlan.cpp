@@ -134,8 +134,8 @@ uint64_t loadElement(const uint8_t *src, unsigned width) {
   return value;
 }
 
-/// Like memcpy, but writes whole cache lines without reading them first, past the caches. Other
-/// threads see the lines after finishStreams().
+/// Like memcpy, but writes complete cache lines around the caches, without reading them first.
+/// Other threads see the lines after finishStreams().
 void streamRow(uint8_t *dst, const uint8_t *src, size_t bytes) {
   using Vector [[gnu::vector_size(16), gnu::may_alias]] = long long;
   constexpr size_t line = 64;
@@ -155,7 +155,7 @@ void streamRow(uint8_t *dst, const uint8_t *src, size_t bytes) {
   std::memcpy(dst + i, src + i, bytes - i);
 }
 
-/// Rows so short that a call for each one would cost more than the copy.
+/// For rows so short that a call per row would cost more than the copy.
 template <size_t Bytes>
 void copyShortRows(uint8_t *dst, int64_t dstStride, const uint8_t *src, int64_t srcStride,
                    int64_t rows) {

@@ -128,7 +128,7 @@ void DataEngine::work() {
   std::unique_lock<std::mutex> lock(readyMutex);
   const auto mayContinue = [&] { return running > 0 || awaitedFromAll > 0; };
   while (true) {
-    // Nothing is ready, and nothing can become ready: the step is done or deadlocked.
+    // No rank is ready or can become ready: the step is done or deadlocked.
     readyChanged.wait(lock,
                       [&] { return !ready.empty() || !mayContinue() || !remoteFailure.ok(); });
     if (ready.empty() || !remoteFailure.ok())

@@ -7,7 +7,7 @@ namespace {
 
 /// Copying fewer bytes costs less than tracking a deferred copy.
 constexpr int64_t kMinBytes = 1024;
-/// The maximum number per place. One more copy runs the oldest one.
+/// The maximum number per place. If there would be one more, the oldest is carried out.
 constexpr size_t kMaxCopies = 16;
 
 bool isDense(const RowsView &rows) { return rows.rows == 1 || rows.stride == rows.rowBytes; }

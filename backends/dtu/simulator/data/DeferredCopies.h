@@ -1,6 +1,6 @@
 // Copies into on-chip memories that are deferred until an instruction would observe them. An
-// instruction that reads all of such a tile, or whole rows of it, reads the copy's source instead.
-// A copy out of such a tile copies from that source. A tile that is overwritten first is never
+// instruction that reads such a tile, or complete rows of it, reads the copy's source instead. A
+// copy out of such a tile copies from that source. A tile that is overwritten first is never
 // copied.
 //
 // A deferred copy is carried out when an instruction writes to its source, reads its destination in
@@ -33,8 +33,8 @@ public:
   /// Returns true if the plan's copy can be deferred; `rows` then describes what it reads, without
   /// the data pointer.
   static bool canWait(const CopyPlan &plan, RowsView &rows);
-  /// Defers copying `src` to `dst`, where its rows become contiguous. The caller has announced the
-  /// write to `dst`, and took `src` from find() if it is in L2.
+  /// Defers copying `src` to `dst`, where its rows become contiguous. The caller must have called
+  /// beforeWrite() for `dst`, and found `src` by find() if it is in L2.
   void defer(Place place, uint8_t *dst, const RowsView &src);
 
   /// Must be called before bytes low .. high-1 of a place are read.
@@ -55,7 +55,7 @@ public:
     Apart, ///< equally many rows, possibly with another stride
     Split, ///< a row may be returned as several consecutive rows
   };
-  /// Moves `view` of a place to where the data that it would read is now.
+  /// Redirects `view` of a place to the current location of its data.
   void find(Place place, RowsView &view, Found wanted) {
     const uint8_t *high = view.data + (view.rows - 1) * view.stride + view.rowBytes;
     if (mayMeet(place, view.data, high))
@@ -68,7 +68,7 @@ private:
     RowsView src;           ///< a single row if the source is contiguous as well
     const uint8_t *dstEnd() const { return dst + src.rows * src.rowBytes; }
   };
-  /// The deferred copies into a place, oldest first. There are few: as many as the place has
+  /// The deferred copies into a place, oldest first. There are at most as many as the place has
   /// buffers. The source of a copy from L2 never overlaps the destination of another deferred copy.
   struct Copies {
     std::vector<Deferred> list;

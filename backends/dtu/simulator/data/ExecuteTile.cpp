@@ -58,8 +58,8 @@ constexpr int64_t kMaxTileElements = int64_t(1) << 24;
 /// Elements of a strip: strips of a few operands fit into the host's L1 cache together.
 constexpr int64_t kStrip = 1024;
 
-/// Prefetches what a run reads from the host's memory, one strip ahead and in column order. The
-/// host's own prefetcher stops at page ends, and a strip is about a page.
+/// Prefetches the operands that a run reads from the host's memory, one strip ahead and in column
+/// order. The host's own prefetcher stops at page ends, and a strip is about a page.
 class Prefetcher {
 public:
   void add(const uint8_t *data, int64_t width) {
@@ -184,7 +184,7 @@ public:
     return true;
   }
 
-  /// Resolves an instruction of a run. False on a fault.
+  /// Resolves an instruction of a run. Returns false on a fault.
   bool prepare(Stage &stage) {
     if (!resolveAll())
       return false;

@@ -132,7 +132,7 @@ bool execute(const CopyInst &copy, ExecContext &context) {
       careful.mayOverlap = true;
       runCopy(careful, dst, src, transpose);
     } else {
-      // Data written to L3 is seldom read again soon.
+      // Data written to L3 is rarely read again soon.
       const bool leaves = copy.dst.space == Space::L3 && copy.src.space != Space::L3 &&
                           !(plan.count == 1 && context.recent.has(dst));
       runCopy(plan, dst, src, transpose, /*stream=*/leaves);
@@ -183,7 +183,7 @@ void rowSpan(int64_t count, int64_t stride, int64_t rowBytes, int64_t &low, int6
   high = static_cast<int64_t>(std::min(std::max<__int128>(reach, 0) + rowBytes, far));
 }
 
-/// Returns false without a fault if there is nothing to do.
+/// Returns false without a fault if there are no rows.
 bool resolveParts(const RowsInst &inst, ExecContext &context, bool isScatter, Rows &rows) {
   rows.count = inst.count(context.registers);
   rows.elements = inst.rowElements(context.registers);

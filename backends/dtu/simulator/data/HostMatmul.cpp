@@ -86,8 +86,8 @@ void HostMatmul::runBlock(float *c, int64_t ldc, const float *a, int64_t lda, bo
 bool HostMatmul::runLibxsmm(float *c, int64_t ldc, const float *a, int64_t lda, bool transposeA,
                             const float *b, int64_t ldb, int64_t m, int64_t n, int64_t k,
                             bool accumulate) const {
-  // libxsmm is column-major: it computes C' = B' A' for our row-major matrices, so our A is its
-  // second operand.
+  // libxsmm is column-major: for row-major matrices it computes C' = B' A', so A is its second
+  // operand.
   constexpr int64_t limit = std::numeric_limits<int>::max();
   if (m > limit || n > limit || k > limit || lda > limit || ldb > limit || ldc > limit)
     return false;

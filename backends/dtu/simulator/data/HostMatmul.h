@@ -16,7 +16,8 @@ struct PackedB {
 
 class HostMatmul {
 public:
-  /// The choice of instruction set holds for the whole process, because libxsmm's choice does.
+  /// The instruction set applies to all objects of the process, because libxsmm supports only one
+  /// choice.
   HostMatmul(HostIsa isa, const HostKernels &kernels);
 
   struct Operand {

@@ -26,7 +26,7 @@ void LazyMemory::touch(uint8_t *begin, int64_t size) {
 #endif
   if (madvise(begin, static_cast<size_t>(size), MADV_POPULATE_WRITE) == 0 || errno != EINVAL)
     return;
-  // Before Linux 5.14: a write that changes nothing, and loses no write of another thread.
+  // Before Linux 5.14: an atomic write that does not change the value.
   constexpr int64_t kPage = 4096;
   for (int64_t at = 0; at < size; at += kPage)
     __atomic_fetch_or(begin + at, uint8_t{0}, __ATOMIC_RELAXED);

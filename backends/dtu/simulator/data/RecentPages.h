@@ -1,6 +1,6 @@
 // L3 pages that were read recently, so the host's caches still hold them. Writes to these pages
 // (in-place state updates) go into the caches; all other writes bypass them, because they would
-// evict data that is needed sooner.
+// evict data that is used sooner.
 #pragma once
 
 #include <array>

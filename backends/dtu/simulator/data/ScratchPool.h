@@ -1,5 +1,5 @@
 // L1 and L2 of clusters. They are needed while a task runs and are undefined afterwards, so all
-// simulators of a process share them: one that does not run keeps none.
+// simulators of a process share them, and an idle simulator holds none.
 #pragma once
 
 #include "backends/dtu/simulator/data/LazyMemory.h"
@@ -16,7 +16,7 @@ namespace st::dtu {
 /// Thread-safe.
 class ScratchPool {
 public:
-  /// The pool of this process. It lives as long as somebody holds it.
+  /// The pool of this process. It lives while any reference to it exists.
   static std::shared_ptr<ScratchPool> shared();
 
   /// Returns memory with undefined contents; its data is null if the host refuses. The most

@@ -130,7 +130,7 @@ bool isElementwise(const VectorInst &inst) {
   return answers ? inst.dst.type == DType::I1 : fits(inst.dst, inst.computeType);
 }
 
-/// Returns true if `inst` writes only what `other` accesses at the same element, or does not
+/// Returns true if `inst` writes only bytes that `other` accesses at the same element, or does not
 /// access.
 bool writesInStep(const VectorInst &inst, const VectorInst &other,
                   const RegisterValues &registers) {

@@ -1,6 +1,6 @@
 // Runs of vector instructions that can be executed strip by strip: the first few columns of all
 // instructions, then the next. A strip stays in the host's L1 cache from one instruction to the
-// next, where whole tiles would be evicted in between.
+// next, whereas complete tiles would be evicted in between.
 #pragma once
 
 #include "backends/dtu/simulator/Decoded.h"

@@ -52,7 +52,7 @@ constexpr int64_t kBf16PackedABytes = bf16PackedBytes(kBf16BlockM, kBf16BlockK),
 /// Buffers for the packed operands of a bf16 product.
 struct Bf16Scratch {
   uint8_t *a;     ///< kBf16PackedABytes
-  uint8_t *b;     ///< kBf16PackedBBytes, or what B takes if it is one block
+  uint8_t *b;     ///< kBf16PackedBBytes, or the packed size of B if it is one block
   bool isPackedB; ///< b already holds all of B as one block
 };
 

@@ -52,7 +52,7 @@ template <> struct UnsignedOf<8> {
 };
 template <typename T> using Unsigned = typename UnsignedOf<sizeof(T)>::Type;
 template <typename T> using Signed = typename UnsignedOf<sizeof(T)>::Signed;
-// Wide enough that promotion to int cannot overflow on the way.
+// Wide enough that an intermediate promotion to int cannot overflow.
 template <typename T> using Wrapping = typename UnsignedOf<sizeof(T) < 4 ? 4 : sizeof(T)>::Type;
 
 /// i1: one byte, 0 or 1, with logical arithmetic.
@@ -61,8 +61,8 @@ struct Bool {
 };
 
 // ---- loops --------------------------------------------------------------------
-// Each works on its own copy of the arguments: bytes written through dst could
-// otherwise be the loop's bounds, as far as a compiler knows.
+// Each loop works on a copy of the arguments. Otherwise a compiler must assume that a store through
+// dst may change the loop's bounds.
 
 template <typename D, typename S, typename Op> void unaryTile(const TileArgs &args) {
   const TileArgs t = args;
@@ -297,7 +297,7 @@ struct Not {
   }
   ST_INLINE Bool apply(Bool x) { return {uint8_t(x.value ^ 1)}; }
 };
-/// Shifting by the width or more leaves nothing, or the sign.
+/// Shifting by the width or more returns 0, or the sign.
 struct Shl {
   template <typename T> ST_INLINE T apply(T x, T y) {
     Unsigned<T> n = static_cast<Unsigned<T>>(y);

@@ -66,8 +66,8 @@ public:
   int64_t simulatedInstructions() const { return instructions; }
 
 private:
-  /// Ranks that run a task on behalf of others. Runs of the same ranks share stretches of all ranks
-  /// (ChipMemory.h).
+  /// Ranks that run a task and represent others. Runs of the same ranks share stretches of all
+  /// ranks (ChipMemory.h).
   struct Representative {
     RankSet set;
     size_t first = 0; ///< of its group
@@ -85,7 +85,7 @@ private:
                                  GroupTask &task) const;
   std::string keyOf(const RankSet &set, const std::vector<TaskMessages> &rankMessages, size_t first,
                     TaskRun run, const Form &form) const;
-  /// Ranks that run on behalf of a set.
+  /// Ranks that represent a set.
   struct RingSegment {
     size_t ranks = 0;
     bool sharesLink = false; ///< with the other segments, as in Rotation

@@ -1,5 +1,5 @@
-// The part of a program that its time depends on. Addresses and data do not count, so programs that
-// do the same work at other addresses have one form.
+// The part of a program that its time depends on. It contains neither addresses nor data, so
+// programs that do the same work at other addresses have equal forms.
 #pragma once
 
 #include "backends/dtu/simulator/Decoded.h"

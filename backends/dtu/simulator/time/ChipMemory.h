@@ -1,7 +1,7 @@
-// Remembers what a chip did in stretches of simulated time, keyed by its state at the start. When a
-// chip reaches one of these states again, before code that does the same, it repeats the stretch:
-// in the next layer of a model, on another chip, or in the corresponding task of another stage. A
-// stretch of all chips of a run also contains the messages between them.
+// Memoises stretches of a chip's simulated time by the chip's state at the start. When a chip
+// reaches such a state again before equivalent code, the stretch is replayed. This happens in the
+// next layer of a model, on another chip, or in the corresponding task of another stage. A stretch
+// of all chips of a run also contains the messages between them.
 #pragma once
 
 #include "backends/dtu/simulator/time/LoopChange.h"
@@ -46,7 +46,7 @@ struct ChipState {
   std::vector<TimeMachine::LinkWork> linkWork;
 };
 
-/// Another stretch may begin where one ends.
+/// A stretch of simulated time. Another one may begin where it ends.
 struct Stretch {
   std::shared_ptr<const ChipState> from, to;
 };
@@ -93,11 +93,11 @@ public:
                  size_t chips, int64_t size = 1)
       : machine(machine), ranks(ranks), memory(memory), chips(chips), size(size) {}
 
-  /// A stretch may end or begin on the chip; all events before `now` have been processed.
-  /// `mustExamine`: even if the chip did little since the last examination.
+  /// Call where a stretch may end or begin on the chip, after all events before `now`.
+  /// `mustExamine`: examines the state even if the chip did little since the last examination.
   void mark(size_t chip, Picoseconds now, bool mustExamine = false);
   bool isMarked(size_t chip) const { return chips[chip].isMarked; }
-  /// When the last replayed stretch ends; 0 if it can no longer be undone.
+  /// The end of the last replayed stretch; 0 if it can no longer be undone.
   Picoseconds replayedUntil(size_t chip) const {
     return chips[chip].replayed ? chips[chip].marked : 0;
   }

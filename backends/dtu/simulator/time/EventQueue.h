@@ -26,8 +26,8 @@ struct TimeEvent {
   EventPriority priority() const { return static_cast<EventPriority>(order >> 62); }
   size_t rank() const { return order >> 40 & 0x3fffff; }
   uint64_t index() const { return order & 0xffffffffff; }
-  /// Both in one comparison: which of two events is earlier cannot be predicted, so branches on it
-  /// are slow.
+  /// Compares time and order in one comparison. The result is unpredictable, so two branches would
+  /// be slow.
   bool operator<(const TimeEvent &other) const { return key() < other.key(); }
   bool operator>(const TimeEvent &other) const { return other < *this; }
 
@@ -119,7 +119,7 @@ private:
   }
   void markUnused(size_t list) { used[list / 64] &= ~(uint64_t(1) << list % 64); }
 
-  /// An event that comes soon is near the end, so few others move.
+  /// An event that is due soon is near the end, so the insertion moves few others.
   void addToday(TimeEvent event) {
     today.push_back(event);
     size_t at = today.size() - 1;

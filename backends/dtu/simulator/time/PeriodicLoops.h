@@ -1,7 +1,7 @@
 // Periodic tile loops in simulated time. When the clusters of a chip return to an earlier state,
 // except for loop counters, they repeat the same work until a counter changes a decision. This
 // class detects such states, follows one repetition to determine how many more are the same, and
-// adds all of them at once. The result equals running them, to the picosecond.
+// adds all of them at once. The result is the same as that of running them, to the picosecond.
 #pragma once
 
 #include "backends/dtu/simulator/time/ChipMemory.h"
@@ -25,10 +25,11 @@ public:
   /// Returns true if a decision may read the register that an instance's next slot sets. Added
   /// repetitions and replayed stretches leave other registers as they are.
   bool decides(size_t rank, uint32_t index);
-  /// The rank sends, receives, begins or ends a task; a period cannot contain any of these.
+  /// Call when the rank sends, receives, begins or ends a task. A period cannot contain any of
+  /// these.
   void disturb(size_t rank) { ++chips[chipOf[rank]].disturbances; }
-  /// The first instance of a rank ran the end of `loop`. It continues with the next trip (`again`)
-  /// or after the loop.
+  /// Call after the first instance of a rank ran the end of `loop`. It continues with the next trip
+  /// (`again`) or after the loop.
   void endTrip(size_t rank, const LoopInst &loop, bool again);
   /// Call between events. Returns true if periods were added, so that events of the rank's chip are
   /// due later.
@@ -41,13 +42,13 @@ public:
   /// The same for a stretch of all active ranks; all events before `now`, and all arrivals until
   /// then, have been processed. Replaces the messages on their way.
   bool replayTogether(Picoseconds now, std::vector<TimeMessage> &messages);
-  /// More ranks run from now on, so stretches of all active ranks end.
+  /// Call before more ranks run: stretches of all active ranks end.
   void endTogether() { together.reset(); }
-  /// An event that no stretch of all ranks may contain: a task begins or ends, or a message enters
-  /// or leaves the set of ranks.
+  /// Call at an event that no stretch of all ranks may contain: a task begins or ends, or a message
+  /// enters or leaves the set of ranks.
   void disturbAll() { ++disturbances; }
-  /// Call when a message arrives. If a waiting instance is past added periods that begin after the
-  /// arrival, these are undone and the result is true. A replayed stretch is undone as a whole.
+  /// Call when a message arrives. If periods that begin after the arrival were added before a
+  /// waiting instance, undoes them and returns true. A replayed stretch is undone completely.
   bool rollBack(size_t rank, const TimeRank::Channel &channel, Picoseconds now);
   const std::vector<size_t> &ranksOfChip(size_t rank) const { return chips[chipOf[rank]].ranks; }
 

@@ -10,7 +10,7 @@
 
 namespace st::dtu {
 
-/// A timed step in a form for people. Times are in picoseconds from its start.
+/// The activities of a timed step. Times are in picoseconds from its start.
 struct StepLog {
   enum class Kind : uint8_t {
     Launch,     ///< a task is being launched

@@ -1,4 +1,4 @@
-// Observes a run in simulated time and records what each rank was busy with or waited for.
+// Records the activities and waits of each rank during a run in simulated time.
 #pragma once
 
 #include "backends/dtu/simulator/Simulator.h"
@@ -46,7 +46,7 @@ public:
   }
 
 private:
-  /// A message that was waited for when it arrived.
+  /// A message that arrived while its receiver waited for it.
   struct Late {
     int64_t waitStart, arrival, sent;
     size_t sender;

@@ -1,7 +1,7 @@
 // Runs schedules in simulated time (docs/dtu-isa.md, "Time"). The engine shares the decoded
 // programs with the data engine and touches no machine memory.
 //
-// One event queue holds what happens next. Events at one instant are ordered by named priority,
+// One event queue holds all future events. Events at one instant are ordered by named priority,
 // then by rank and instance, so every run is identical to the last picosecond.
 #pragma once
 
@@ -41,9 +41,9 @@ private:
   std::map<std::string, int32_t> labelIndices;
 };
 
-/// Ranks in a ring that repeat the same work in segments. The ranks of the first segment run on
-/// behalf of all. A message to a later segment arrives at the rank that represents the receiver, as
-/// if the corresponding rank had sent it.
+/// Ranks in a ring that repeat the same work in segments. The ranks of the first segment represent
+/// all. A message to a later segment arrives at the rank that represents the receiver, as if the
+/// corresponding rank had sent it.
 struct Rotation {
   std::vector<size_t> ring; ///< ranks, ascending
   size_t segmentSize = 0;   ///< ranks of a segment
@@ -173,7 +173,7 @@ private:
   LinkPath rotatedPath(size_t rank, size_t peer, size_t segments, Picoseconds now);
   bool linkTraffic(const Instance &instance, const LinkInst &link, Traffic &traffic);
   bool checkPeer(int64_t peer);
-  /// Returns true if the first segment runs on behalf of all.
+  /// Returns true if the first segment represents all.
   bool isFolded() const {
     return boundary && boundary->rotation && !boundary->rotation->isUnfolded;
   }

@@ -40,7 +40,7 @@ struct Traffic {
   int64_t core = 0;  ///< for L1
   int64_t cores = 1; ///< multicast
   int64_t bytes = 0;
-  int64_t burstBytes = 0; ///< for L3: the bytes it occupies, in whole bursts
+  int64_t burstBytes = 0; ///< for L3: the bytes rounded up to bursts
   bool isWrite = false;   ///< for host memory: the direction of the transfer
 };
 
@@ -73,7 +73,7 @@ public:
   /// The counted work of a rank so far.
   using Work = std::array<int64_t, 20>;
   Work workOf(size_t rank) const;
-  /// Records what a rank did since its last task ended.
+  /// Records the work of a rank since the end of its last task.
   void endTask(size_t rank);
   /// Adds `work` `times` times; a negative count subtracts it.
   void addWork(size_t rank, const Work &work, int64_t times);

@@ -1,7 +1,7 @@
 //===- CompiledRun.h - The program of a Megatron run ------------*- C++ -*-===//
 //
 // A Megatron log or command line as the inputs of a compilation and the flags of the run. Every
-// argument has an outcome: honoured, without effect and why, or refused.
+// argument has an outcome: honoured, without effect (with the reason), or refused.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,8 +47,8 @@ struct CompiledRun {
   absl::Status refusal(StringRef path) const;
 };
 
-/// Makes the inputs of a compilation from a log. `vocabularyFile` overrides the log's. Refused
-/// arguments are outcomes, not errors. An error is one line: the log is contradictory or
+/// Derives the inputs of a compilation from a log. `vocabularyFile` overrides the log's. Refused
+/// arguments are outcomes, not errors. Fails with a one-line error if the log is contradictory or
 /// incomplete.
 absl::StatusOr<CompiledRun> compileMegatronRun(const MegatronLog &log,
                                                const std::string &vocabularyFile = "");

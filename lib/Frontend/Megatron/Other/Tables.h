@@ -7,7 +7,7 @@
 
 namespace mlir::st {
 
-/// An argument that no plan depends on, and why.
+/// An argument that does not affect plans, with the reason.
 constexpr Argument noEffect(StringRef name, ArgumentKind kind, StringRef reason) {
   return {name, kind, ArgumentStatus::NoEffect, {}, reason, ""};
 }

@@ -1,4 +1,4 @@
-// Lines of files with texts and their classes, and the data to build rows from them.
+// Reads lines with texts and their classes, and describes the rows to build from them.
 #ifndef ST_RUNTIME_DATA_SOURCES_CLASSLINES_H
 #define ST_RUNTIME_DATA_SOURCES_CLASSLINES_H
 

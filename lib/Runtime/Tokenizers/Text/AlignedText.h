@@ -60,7 +60,7 @@ struct TextChar {
   size_t begin = 0, end = 0;
 };
 
-/// The code point at `begin`, which must lie within the text.
+/// The code point at `begin`, which must be within the text.
 TextChar charAt(absl::string_view text, size_t begin);
 
 } // namespace st

@@ -16,7 +16,7 @@ struct pcre2_real_code_8;
 
 namespace st {
 
-/// A compiled pattern. Several threads may use one at once.
+/// A compiled pattern. Several threads may use it concurrently.
 class Regex {
 public:
   /// Compiles a pattern in Oniguruma's syntax, which tokenizer files use; `\s` and `\d` are the

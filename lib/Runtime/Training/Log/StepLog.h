@@ -86,11 +86,11 @@ private:
   LoggedRun run;
   std::unique_ptr<LineFile> metrics;
   std::unique_ptr<EventFile> events;
-  // Since the last line.
+  // Sums since the last line.
   int64_t steps = 0;
   double loss = 0, milliseconds = 0, dataSeconds = 0;
   std::optional<double> slowestProcess; ///< of a comparison since the last event
-  // Since the last time per sample.
+  // Sums since the last line with a time per sample.
   int64_t sampledSteps = 0, samples = 0;
   double sampledMilliseconds = 0;
   bool hasMemory = false; ///< the memory line is printed

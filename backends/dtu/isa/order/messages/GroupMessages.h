@@ -13,8 +13,8 @@ namespace st::dtu {
 using RankEvents = std::shared_ptr<const std::vector<LinkEvent>>;
 
 /// A task of all ranks of a group, modelled as if the ranks began and ended it together and each
-/// waited for the receives of the others. That is stricter than the execution, so if the model
-/// completes, so does the task.
+/// waited for the receives of the others. The model waits more than the execution, so if the model
+/// completes, the task completes too.
 struct GroupMessages {
   struct Outer {
     int64_t rank, peer, channel, bytes; ///< rank: within the group; peer: among all ranks

@@ -16,13 +16,13 @@
 namespace st::dtu {
 namespace {
 
-/// Instructions of a whole program to follow in order to locate a deadlock.
+/// The maximum number of instructions of a full program that are followed to locate a deadlock.
 constexpr int64_t kFullWork = 100'000'000;
 
 using Route = std::tuple<int64_t, int64_t, int64_t>; ///< source, destination, channel
 
-/// Walks the schedules of all groups with task summaries. Reaching the end is a proof; stopping
-/// earlier proves nothing.
+/// Walks the schedules of all groups with task summaries. Reaching the end proves that all messages
+/// arrive. Stopping earlier is not a proof of a deadlock.
 class GroupWalk {
 public:
   /// For each schedule entry of a group, its summary.
@@ -281,7 +281,7 @@ absl::StatusOr<RankEvents> StepMessages::eventsOf(const proto::Group &group, int
       return order.status();
     }
     if (!order.ok()) {
-      // Following the full program names the instruction, if it gets that far.
+      // The full program names the instruction, if it reaches the deadlock within the budget.
       absl::Status fullStatus = proveWaits(*skeleton.example, view, kFullWork).status();
       if (absl::IsResourceExhausted(fullStatus))
         fullStatus = order.status();

@@ -1,4 +1,4 @@
-// Values of softmax rows that an update of the maximum or the sum only scales.
+// The functions of SoftmaxScale.h for reductions in progress.
 #pragma once
 
 #include "backends/cuda/codegen/kernels/ElementValues.h"

@@ -1,6 +1,6 @@
 // Lists which keys of a user's configuration st-plan uses, and which have no effect.
-#ifndef ST_TOOLS_ST_PLAN_FATES_H
-#define ST_TOOLS_ST_PLAN_FATES_H
+#ifndef ST_TOOLS_ST_PLAN_KEYSTATUSES_H
+#define ST_TOOLS_ST_PLAN_KEYSTATUSES_H
 
 #include "lib/Frontend/TrainingRun.h"
 #include "lib/Proto/plan.pb.h"
@@ -15,4 +15,4 @@ void addKeys(const std::vector<KeyStatus> &statuses,
 
 } // namespace mlir::st
 
-#endif // ST_TOOLS_ST_PLAN_FATES_H
+#endif // ST_TOOLS_ST_PLAN_KEYSTATUSES_H

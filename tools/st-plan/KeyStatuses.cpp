@@ -1,4 +1,4 @@
-#include "tools/st-plan/Fates.h"
+#include "tools/st-plan/KeyStatuses.h"
 
 #include "absl/strings/str_cat.h"
 #include "llvm/ADT/MapVector.h"
