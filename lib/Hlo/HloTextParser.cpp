@@ -41,7 +41,7 @@ static LogicalResult readArrayShape(HloTextCursor &cursor, size_t start, StringR
                                     hlo::Shape &shape) {
   std::optional<HloElement> type = elementNamed(element);
   if (!type)
-    return cursor.failAt(start, "element type \"" + element + "\" is not known");
+    return cursor.failAt(start, "unknown element type \"" + element + "\"");
   shape.set_element_type(static_cast<int32_t>(*type));
   auto readDim = [&]() -> LogicalResult {
     if (cursor.peek() == '<' || cursor.peek() == '?')

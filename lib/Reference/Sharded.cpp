@@ -93,10 +93,10 @@ static Tensor sliceWithPadding(const Tensor &unsharded, const Shape &starts, con
   return piece;
 }
 
-/// Applies cutAtUnsplitParts to a tensor of this shape, over the axes that the grid has.
+/// Applies splitAtUnshardedParts to a tensor of this shape, over the axes that the grid has.
 static std::optional<FineSharding> refine(ShardingAttr sharding, ArrayRef<int64_t> shape,
                                           const RankGrid &grid) {
-  return cutAtUnsplitParts(sharding, shape, [&](StringRef axis) -> int64_t {
+  return splitAtUnshardedParts(sharding, shape, [&](StringRef axis) -> int64_t {
     return grid.hasAxis(axis) ? grid.getSize({axis}) : 1;
   });
 }

@@ -65,7 +65,7 @@ void onEndingSignal(int number) {
 }
 
 void onBusError(int) {
-  endEarly("a file that is read became shorter, or the host cannot give it memory");
+  endEarly("a file became shorter while it was read, or the host has no memory for it");
 }
 
 struct Note {

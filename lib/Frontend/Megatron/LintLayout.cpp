@@ -159,7 +159,7 @@ static void checkLayoutLine(Linter &linter) {
       linter.report("layout-line", {size.name}, logged->line, "printed " + size.name.str(),
                     Twine(*size.value),
                     "the run prints " + size.text + " of " + Twine(*size.value) +
-                        ", its arguments say " + Twine(given->integer));
+                        ", its arguments specify " + Twine(given->integer));
   }
   // In a dump, the check of the product covers the same contradiction.
   if (linter.log.find("world_size") || !logged->worldSize || !logged->dataParallel)
@@ -188,8 +188,8 @@ static void checkMicroBatchLine(Linter &linter) {
   linter.report("micro-batch-count",
                 {"global_batch_size", "micro_batch_size", "data_parallel_size"}, logged->line,
                 "printed micro-batches", Twine(logged->count),
-                "the run prints " + Twine(logged->count) + " micro-batches, its batch sizes give " +
-                    Twine(layout.globalBatch / samples));
+                "the run prints " + Twine(logged->count) +
+                    " micro-batches, its batch sizes imply " + Twine(layout.globalBatch / samples));
 }
 
 static void checkVocabularyLine(Linter &linter) {

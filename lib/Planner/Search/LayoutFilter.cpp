@@ -120,7 +120,8 @@ std::string LayoutFilter::explainNone(const std::vector<Layout> &layouts) const 
       return absl::StrCat("no layout of the space has ", term.key, "=", term.value, ", only ",
                           absl::StrJoin(values, ", "));
   }
-  return "no layout of the space has all of these at once: they do not fill the devices with the "
+  return "no layout in the search space has all of these values: they do not fill the devices with "
+         "the "
          "batch";
 }
 

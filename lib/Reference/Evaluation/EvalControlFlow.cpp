@@ -137,7 +137,7 @@ static Outcome evalCustomCall(Evaluator &evaluator, CustomCallOp op) {
   if (llvm::is_contained(kAnnotations, op.getCallTargetName()) && op->getNumOperands() == 1 &&
       op->getOperandTypes() == op->getResultTypes())
     return evalIdentity(evaluator, *op);
-  return toOutcome(op.emitError("the reference interpreter does not know the target '")
+  return toOutcome(op.emitError("the reference interpreter does not support the target '")
                    << op.getCallTargetName() << "'");
 }
 

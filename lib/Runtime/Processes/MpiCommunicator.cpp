@@ -96,7 +96,7 @@ absl::Status MpiCommunicator::check(int code, const std::string &what) {
   char text[1024] = "";
   int length = 0;
   mpi.errorText(code, text, &length);
-  return absl::UnavailableError(absl::StrCat(self.name(), ", ", what, ": MPI says \"",
+  return absl::UnavailableError(absl::StrCat(self.name(), ", ", what, ": MPI reports \"",
                                              absl::string_view(text, static_cast<size_t>(length)),
                                              "\""));
 }

@@ -294,7 +294,7 @@ absl::Status Join::receivePlaces() {
   if (welcome.refusal != 0) {
     std::vector<uint8_t> text(std::min<size_t>(welcome.refusal, kLongestText));
     ST_RETURN_IF_ERROR(receive(absl::MakeSpan(text)));
-    return fail(absl::StrCat("process 0 says: ", std::string(text.begin(), text.end())));
+    return fail(absl::StrCat("process 0 reports: ", std::string(text.begin(), text.end())));
   }
   std::memcpy(key, welcome.key, sizeof key);
   return receive(

@@ -30,7 +30,7 @@ std::string Rendezvous::describeUnexpectedPeers() const {
   return numStrangers == 0
              ? ""
              : absl::StrCat("; ", numStrangers, numStrangers == 1 ? " connection" : " connections",
-                            " of others came, the last from ", lastStranger);
+                            " from other programs arrived, the last from ", lastStranger);
 }
 
 Rendezvous::Step Rendezvous::read(JoiningPeer &peer) {
