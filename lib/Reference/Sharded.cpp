@@ -50,7 +50,7 @@ Tensor reduceAcross(ReduceKind kind, ArrayRef<Tensor> tensors) {
   return convert(result, type);
 }
 
-/// A tensor with elements that reveal their use.
+/// A tensor whose elements reveal that they are read: NaN or large integers.
 static Tensor poisoned(ElementType type, ArrayRef<int64_t> shape) {
   Tensor tensor(type, shape);
   dispatchAll(type, [&](auto like) {

@@ -55,7 +55,7 @@ static void checkGlobalBatch(Linter &linter) {
       .preventsPlan = true;
 }
 
-/// Interleaving needs a multiple of the number of stages as micro-batches.
+/// With interleaving the number of micro-batches must be a multiple of the number of stages.
 static void checkInterleavedBatches(Linter &linter) {
   const LintLayout &layout = linter.layout;
   int64_t samples =
@@ -245,7 +245,7 @@ static void checkRecomputation(Linter &linter) {
     std::optional<int64_t> layers = log.integer(names.layers);
     if (!isUsed || !layers || perPart == 0)
       continue;
-    // "block" counts layers of a stage that are recomputed; they only have to be there.
+    // "block" counts the recomputed layers of a stage, which may be at most all of them.
     bool isBlock = !names.method.empty() && log.text(names.method) == "block";
     if (isBlock ? *layers > perPart : perPart % *layers != 0)
       linter.report("checkpoint-layers",

@@ -8,7 +8,8 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// A batch that grows during the training: samples are no multiple of it.
+/// Returns true if the batch does not grow during the training, so that the number of samples is a
+/// multiple of it.
 static bool batchIsFixed(const Linter &linter) {
   return linter.layout.globalBatch > 0 && !linter.log.find("rampup_batch_size");
 }

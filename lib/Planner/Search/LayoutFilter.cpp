@@ -91,7 +91,7 @@ absl::StatusOr<LayoutFilter> LayoutFilter::parse(absl::string_view text) {
       return absl::InvalidArgumentError(
           absl::StrCat("expected pairs such as tp=1,pp=32 of ", names, "; found \"", part, "\""));
     }
-    // "sp" and "offload" may be without a value, as in printed layouts.
+    // "sp" and "offload" need no value, as in printed layouts.
     const bool isSwitchAlone =
         key->expected == kSwitch && part.find('=') == absl::string_view::npos;
     std::optional<std::string> value = key->read(isSwitchAlone ? "true" : pair.second);

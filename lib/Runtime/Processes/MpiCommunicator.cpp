@@ -205,7 +205,7 @@ absl::Status MpiCommunicator::wait(MpiLibrary::Handle request, MpiLibrary::Statu
       return absl::OkStatus();
     if (tries % 256 != 255)
       continue;
-    // Other processes may need this processor to answer.
+    // Other processes may need this processor in order to reply.
     std::this_thread::sleep_for(std::chrono::microseconds(20));
     ST_RETURN_IF_ERROR(sweep());
     if (Clock::now() > end) {

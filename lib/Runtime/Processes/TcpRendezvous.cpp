@@ -61,7 +61,7 @@ absl::Status Rendezvous::accept() {
 }
 
 absl::StatusOr<JoiningPeer> Rendezvous::next(absl::Span<const Socket> joined, int64_t &lost) {
-  // Traffic from strangers must not extend the deadline.
+  // Traffic from other programs must not extend the deadline.
   while (Clock::now() < deadline) {
     std::vector<pollfd> polled = {{listener.descriptor(), POLLIN, 0}};
     for (const Socket &socket : joined) // closed connections are not polled
