@@ -202,7 +202,7 @@ static absl::Status inspectShardings(ModuleOp module, const FunctionSource &sour
       return status;
     return made;
   };
-  return answerInspections(module, compile, program);
+  return resolveInspections(module, compile, program);
 }
 
 absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &source) {

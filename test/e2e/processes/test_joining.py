@@ -1,5 +1,5 @@
-"""How processes without MPI find each other, and what each reports if they do not: a wrong environment, a process that
-is missing or duplicated, a port in use, and other clients at the port.
+"""Processes without MPI find each other, or report why they do not: a wrong environment, a process that is missing or
+duplicated, a port in use, and other clients at the port.
 
 test_processes.py tests what they do together. Ports are those of this machine.
 """
@@ -110,8 +110,7 @@ def taken(folder):
 
 
 def strangers(folder):
-    """Clients that connect and are silent, send other data, or begin like a process do not affect the joining
-    processes."""
+    """Other clients do not affect the joining processes: they connect and send nothing, other data, or a valid beginning."""
     port = free_port()
 
     def connect(run, text):
