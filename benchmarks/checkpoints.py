@@ -1,4 +1,5 @@
-"""Saving and loading a checkpoint of BERT-large: how long training waits, and the speed of writing next to that of `dd`.
+"""Saving and loading a checkpoint of BERT-large: the time that training waits, and the speed of writing compared with
+that of `dd`.
 
   benchmarks/checkpoints.py [--rounds=3] [--steps=2] [--folder=build/bench] [--build=build] [--json=FILE]
 

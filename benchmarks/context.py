@@ -4,11 +4,12 @@
                         [--million [--attention=keys] | --clusters]
 
 The layers are those of Llama 3 8B, with a vocabulary of 32000, a sequence per micro-batch, bf16, AdamW and ZeRO-1. The
-efficiency compares with one device that takes as long for each layer as for each of few layers, which fit it. With --million
-256 devices share one sequence of 1,048,576 tokens instead: 32 parts of the sequence by 8 tensor shards, with ZeRO-3 and full
-recomputation; on DTUs (--target=dtu-t20) 64 parts by 4 shards of the narrow layers of --clusters. With --clusters the devices are clusters of a DTU (--target=dtu-t20), and the layers a quarter as wide: 1024
-features, 16 heads, full recomputation. The efficiency then compares with the same step if links took no time. Predicted and
-simulated times depend only on the compiled program, not on the load of the machine.
+efficiency is relative to one device, whose time is extrapolated from models of a few layers, which fit it. With --million
+256 devices share one sequence of 1,048,576 tokens instead: 32 parts of the sequence by 8 tensor shards, with ZeRO-3 and
+full recomputation; on DTUs (--target=dtu-t20) 64 parts by 4 shards of the narrow layers of --clusters. With --clusters the
+devices are clusters of a DTU (--target=dtu-t20), and the layers a quarter as wide: 1024 features, 16 heads, full
+recomputation. The efficiency is then relative to the same step with links that take no time. Predicted and simulated times
+depend only on the compiled program, not on the load of the machine.
 """
 
 import argparse

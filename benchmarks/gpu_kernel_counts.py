@@ -1,4 +1,4 @@
-"""Instructions of the loops of generated attention, as ptxas makes them, against the time that tensor cores take.
+"""Instructions of the loops of generated attention in the output of ptxas, compared with the time that tensor cores take.
 
   benchmarks/gpu_kernel_counts.py [--build=build] [--chip=sm_90] [--dropouts=0,0.1] [--model=examples/models/bert-large-uncased]
 
@@ -227,8 +227,8 @@ def ways(options, dropout, width, sequence, kernels):
     # them, 16 bytes at once.
     sums = 64 / OWN
     alone = one.with_more(bytes=-2 * 4 * sums, **{"global": -2 * sums / 4})
-    # Atomic additions: dq starts at zero, and a later kernel rounds it. Kept sums: each block writes its own, and a later
-    # kernel adds them to dq.
+    # Atomic additions: dq starts at zero, and a later kernel rounds it. Kept sums: each block writes separate sums, and
+    # a later kernel adds them to dq.
     around, kept = 64 * width * (4 + 4 + 2) / (sequence / 64), 2 * 64 * width * 4 * 64 / OWN + 64 * width * 2 / (sequence / 64)
     found = [("blocks in order", one, 0, "yes"),
              ("atomic additions", alone.with_more(bytes=4 * sums, **{"global": sums / vector}), around, "no"),

@@ -3,7 +3,7 @@
 
     benchmarks/megatron_runs.py [--steps=20] [--layers=24] [1gpu] [32gpus]
 
-The data are sentences of made-up tokens over the log's whole vocabulary. The log says fp16, and JAX computes in f32: the
+The data are sentences of random tokens over the log's full vocabulary. The log says fp16, and JAX computes in f32: the
 largest relative distance is printed for both precisions. A step of the second log computes 128 rows of 512 tokens of BERT-large, forward
 twice and backward, on this machine's processors: some minutes each. `--layers` makes the model smaller.
 """

@@ -134,7 +134,7 @@ def per_trip(run, few=4, many=12):
 
 
 def line(run, small, large):
-    """(nanoseconds a unit, nanoseconds without any) of what takes run(units) nanoseconds."""
+    """(nanoseconds a unit, constant nanoseconds) of a run that takes run(units) nanoseconds."""
     slope = (run(large) - run(small)) / (large - small)
     return slope, run(small) - slope * small
 
@@ -367,7 +367,7 @@ def ring_steps(figures, steps, part, hop):
 
     A step moves `part` bytes of each rank. It takes the longest of these times: that of the link, of the receiver (a
     DTE's rate and two signals a piece) and of the memory, and the time of a piece once around the ring, alpha + b / k *
-    beta. The last step ends when the pieces behind its first have followed.
+    beta. The last step ends when its remaining pieces have arrived.
     """
     dte, signals = 1 / figures["dte_gbytes_per_second"], 2 * figures["sync_ns"]
     alpha, link, memory = hop
@@ -409,7 +409,7 @@ def all_reduce_formula(bench, ids, size, alphas):
             ways.append((min(sum(took(2**k) for took in tooks) for k in range(9)) + rest, (ring, *sizes)))
         return min(ways)
     took, sizes = best(1)
-    return took - figures["sync_ns"], sizes  # Nobody is told of the last piece.
+    return took - figures["sync_ns"], sizes  # The last piece needs no signal.
 
 
 def hop_figures(figures, ids, stride, ring, alphas):

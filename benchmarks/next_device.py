@@ -1,4 +1,4 @@
-"""One step on several devices, including made-up ones, and its limits on each.
+"""One step on several devices, including hypothetical ones, and its limits on each.
 
   benchmarks/next_device.py [--devices=dtu-t10,dtu-t20,dtu-next] [--dtype=f32,bf16] [--build=build] [--json=FILE]
 

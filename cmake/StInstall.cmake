@@ -1,6 +1,6 @@
-# What `cmake --install` writes, by component: `tools` (tools, runner, device descriptions, completions), `libraries` (the
-# shared libraries that the tools need, for machines without LLVM) and `development` (headers, static libraries and the
-# package that find_package(St) reads).
+# The files that `cmake --install` writes, by component: `tools` (tools, runner, device descriptions, completions),
+# `libraries` (the shared libraries that the tools need, for machines without LLVM) and `development` (headers, static
+# libraries and the package that find_package(St) reads).
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 

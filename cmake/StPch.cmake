@@ -42,7 +42,7 @@ function(_st_add_pch name header)
   add_dependencies(${target} ${target}_sum)
 endfunction()
 
-# What represents the headers of LLVM, Abseil, Protobuf, GoogleTest and the standard library in a sum.
+# The versions that stand for the headers of LLVM, Abseil, Protobuf, GoogleTest and the standard library in a sum.
 function(_st_pch_toolchain)
   set(contents "${CMAKE_CXX_COMPILER_VERSION} ${LLVM_PACKAGE_VERSION} ${LLVM_DEFINITIONS} ${Protobuf_VERSION} ${absl_VERSION}")
   string(APPEND contents " ${GTest_VERSION}")

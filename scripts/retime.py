@@ -5,7 +5,7 @@
 
 This is a second implementation of the rules of time in docs/dtu-isa.md, written from that page and the device's
 description. It shares no code with the compiler and the simulator, which share theirs, so an error in either side or in
-the page shows as a different time. It takes programs of one rank that load nothing, and runs every trip of every loop.
+the page shows as a different time. It supports programs of one rank without `load`, and runs every trip of every loop.
 """
 
 import argparse
@@ -132,7 +132,8 @@ class Machine:
         return now + time
 
     def transfer(self, now, sides):
-        """When a transfer is complete; a side is (place, first core, count of cores, bytes, bytes that it occupies)."""
+        """Returns the time at which a transfer is complete; a side is (place, first core, count of cores, bytes, bytes
+        that it occupies)."""
         largest = max(side[3] for side in sides)
         if largest == 0:
             return now

@@ -12,8 +12,8 @@ def DeriveRowSums : Pass<"derive-row-sums", "::mlir::ModuleOp"> {
     p, and do the gradient of o, the gradient of softmax needs for each row the sum over its columns j of p_j (do
     v^T)_j. It equals the sum over columns d of do_d o_d (Dao, "FlashAttention-2", 2023, section 3.1). If an
     attention kernel computes the former and the task has o, a kernel before the attention kernel computes the latter.
-    The attention kernel then needs no pass over its tiles for it. The task has o if it reads it from the forward pass,
-    or if an earlier kernel of the task recomputes it.
+    So the attention kernel needs no separate pass over its tiles for this sum. The task has o if it reads it from the
+    forward pass, or if an earlier kernel of the task recomputes it.
 
     The pass proves that p is the same in both tasks, up to row divisors and constants: it compares the factors of both
     op by op, back to the inputs of the program (`ReachingDefinitions.h`). The attention kernel may round its factors to

@@ -60,9 +60,8 @@ static LogicalResult setType(Operation *op, Type from, proto::TensorType &to) {
   return success();
 }
 
-/// In memory, where an i1 takes a byte.
-/// Sets each rank's part of a tensor, at most `local`. Spatial axes are major to minor; `micro`
-/// does not concern ranks.
+/// Sets each rank's part of a tensor, of at most `local` elements. Spatial axes are listed major to
+/// minor; `micro` does not affect ranks.
 static LogicalResult setSlice(Operation *op, ShardingAttr sharding, Type global, Type local,
                               MeshOp mesh, int64_t ranks, proto::Slice &slice) {
   auto sizeOf = [&](StringRef axis) { return mesh.getAxisSize(axis).value_or(1); };
@@ -72,7 +71,7 @@ static LogicalResult setSlice(Operation *op, ShardingAttr sharding, Type global,
   for (int64_t dim = 0; dim < sharding.getRank(); ++dim)
     padded[dim] *= getAxesSize(sharding.getAxes(dim), mesh);
   if (hasUnsplitParts(sharding)) {
-    auto fine = cutAtUnsplitParts(sharding, padded, sizeOf);
+    auto fine = splitAtUnshardedParts(sharding, padded, sizeOf);
     if (!fine)
       return op->emitOpError("has local type ")
              << local << ", which is not a shard of " << sharding;
@@ -292,7 +291,7 @@ LogicalResult GroupBuilder::addTask(TaskOp op) {
   return success();
 }
 
-/// The elements in order, little-endian; an i1 takes a byte.
+/// Returns the elements in order, little-endian. An i1 takes a byte.
 static std::string bytesOf(DenseElementsAttr data) {
   std::string bytes;
   auto append = [&](const APInt &value) {

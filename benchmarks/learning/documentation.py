@@ -1,7 +1,7 @@
 """Real text for learning.py: the documentation strings of the Python installation that runs it.
 
 The sources are Python's standard library and the packages numpy, scipy, jax, flax and optax, as far as they are installed. The
-text depends on their versions, so it is made anew and not stored. Every 20th document is for validation.
+text depends on their versions, so it is generated for each run and not stored. Every 20th document is for validation.
 """
 
 import ast

@@ -30,7 +30,7 @@ import tempfile
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "benchmarks"))  # behind the libraries: its tokenizers.py has the name of one
+sys.path.append(str(ROOT / "benchmarks"))  # after the libraries, because this folder's tokenizers.py has the name of one
 sys.path[:0] = map(str, (ROOT / "test/e2e").iterdir())
 
 import documentation  # noqa: E402

@@ -1,7 +1,7 @@
 //===- CollectiveOps.td - Exchange between devices ---------*- tablegen -*-===//
 //
-// Programs that are partitioned already name groups of replicas by number. St
-// itself partitions in terms of mesh axes, in the st dialect.
+// Partitioned programs name groups of replicas by number. The collectives of the st dialect, which
+// St's partitioner inserts, name axes of a mesh.
 //
 //===----------------------------------------------------------------------===//
 

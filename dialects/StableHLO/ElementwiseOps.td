@@ -26,7 +26,7 @@ class HLO_UnaryOp<string mnemonic, Type type, list<Trait> traits = []>
   }];
 }
 
-// A transcendental function, whose accuracy a model may demand.
+// A transcendental function. A program may require an accuracy.
 class HLO_UnaryAccurateOp<string mnemonic, Type type, list<Trait> traits = []>
     : HLO_UnaryOp<mnemonic, type, traits> {
   let arguments = (ins type:$operand, OptionalAttr<HLO_ResultAccuracy>:$result_accuracy);
@@ -113,7 +113,7 @@ def TanhOp : HLO_UnaryAccurateOp<"tanh", HLO_FpOrComplexTensor> {
 }
 
 def IsFiniteOp : HLO_Op<"is_finite", [Pure, HLO_SameShapes, Elementwise, InferTypeOpAdaptor]> {
-  let summary = "Whether a value is neither infinite nor NaN";
+  let summary = "Test for values that are neither infinite nor NaN";
   let arguments = (ins HLO_FpTensor:$x);
   let results = (outs HLO_PredTensor:$y);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";

@@ -133,8 +133,8 @@ def SortOp : HLO_Op<"sort", [RecursiveMemoryEffects,
                              SingleBlockImplicitTerminator<"ReturnOp">]> {
   let summary = "Sort of tensors along one dimension by a comparator";
   let description = [{
-    The comparator gets two values of each input, in pairs, and says whether
-    the first precede the second. A negative dimension counts from the end.
+    The comparator gets two values of each input, in pairs, and returns true if the first precede
+    the second. A negative dimension counts from the end.
   }];
   let arguments = (ins
     Variadic<HLO_Tensor>:$inputs,

@@ -1,7 +1,7 @@
 //===- RefusedOps.cpp - StableHLO ops that are not supported --------------===//
 //
-// The error names the op or type and the reason: without it, a valid program
-// would seem to have a typing error.
+// The error names the op or type and the reason. Otherwise a valid program would seem to have a
+// typing error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace mlir::stablehlo;
 
 StringRef mlir::stablehlo::whyRefused(StringRef name) {
-  constexpr StringLiteral kHost = "programs exchange nothing with the host while they run";
+  constexpr StringLiteral kHost = "programs do not communicate with the host while they run";
   constexpr StringLiteral kToken = "programs have no side effects that tokens would order";
   constexpr StringLiteral kDynamic = "shapes are static";
   constexpr StringLiteral kQuantized = "there are no quantized types";
@@ -28,7 +28,7 @@ StringRef mlir::stablehlo::whyRefused(StringRef name) {
               "set_dimension_size"},
              kDynamic)
       .Cases({"uniform_quantize", "uniform_dequantize"}, kQuantized)
-      .Cases({"async_start", "async_done"}, "when a collective runs is the compiler's decision")
+      .Cases({"async_start", "async_done"}, "the compiler decides when collectives run")
       .Case("rng", "its values depend on the implementation; rng_bit_generator's do not")
       .Case("broadcast", "it is deprecated in favour of broadcast_in_dim")
       .Case("cross-replica-sum", "it is deprecated in favour of all_reduce")

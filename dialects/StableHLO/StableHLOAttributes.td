@@ -14,7 +14,7 @@ class HLO_Attr<string name, string attrMnemonic>
 class HLO_DimArray<string what> : ArrayRefParameter<"int64_t", what>;
 
 def HLO_DotDimensionNumbers : HLO_Attr<"DotDimensionNumbers", "dot"> {
-  let summary = "Which dimensions of dot_general are batched and contracted";
+  let summary = "Batching and contracting dimensions of dot_general";
   let parameters = (ins
     HLO_DimArray<"batching dimensions of lhs">:$lhsBatchingDimensions,
     HLO_DimArray<"batching dimensions of rhs">:$rhsBatchingDimensions,
@@ -47,7 +47,7 @@ def HLO_DotAlgorithm : HLO_Attr<"DotAlgorithm", "dot_algorithm"> {
 }
 
 def HLO_GatherDimensionNumbers : HLO_Attr<"GatherDimensionNumbers", "gather"> {
-  let summary = "How indices and slices of gather map to dimensions";
+  let summary = "Mapping from indices and slices of gather to dimensions";
   let parameters = (ins
     HLO_DimArray<"result dimensions that range over a slice">:$offsetDims,
     HLO_DimArray<"operand dimensions dropped from a slice">:$collapsedSliceDims,
@@ -60,7 +60,7 @@ def HLO_GatherDimensionNumbers : HLO_Attr<"GatherDimensionNumbers", "gather"> {
 }
 
 def HLO_ScatterDimensionNumbers : HLO_Attr<"ScatterDimensionNumbers", "scatter"> {
-  let summary = "How indices and updates of scatter map to dimensions";
+  let summary = "Mapping from indices and updates of scatter to dimensions";
   let parameters = (ins
     HLO_DimArray<"update dimensions that range over a window">:$updateWindowDims,
     HLO_DimArray<"input dimensions missing from a window">:$insertedWindowDims,
@@ -110,7 +110,7 @@ def HLO_ChannelHandle : HLO_Attr<"ChannelHandle", "channel_handle"> {
 }
 
 def HLO_ResultAccuracy : HLO_Attr<"ResultAccuracy", "result_accuracy"> {
-  let summary = "How exact the result of a transcendental op has to be";
+  let summary = "Required accuracy of the result of a transcendental op";
   let parameters = (ins
     APFloatParameter<"absolute tolerance">:$atol,
     APFloatParameter<"relative tolerance">:$rtol,

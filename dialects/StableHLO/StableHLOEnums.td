@@ -12,13 +12,13 @@ class HLO_Enum<string name, string summary, list<I32EnumAttrCase> cases>
   let genSpecializedAttr = 0;
 }
 
-def HLO_ComparisonDirection : HLO_Enum<"ComparisonDirection", "Which comparison", [
+def HLO_ComparisonDirection : HLO_Enum<"ComparisonDirection", "Direction of a comparison", [
   I32EnumAttrCase<"EQ", 0>, I32EnumAttrCase<"NE", 1>, I32EnumAttrCase<"GE", 2>,
   I32EnumAttrCase<"GT", 3>, I32EnumAttrCase<"LE", 4>, I32EnumAttrCase<"LT", 5>]>;
 def HLO_ComparisonDirectionAttr
     : EnumAttr<StableHLO_Dialect, HLO_ComparisonDirection, "comparison_direction">;
 
-def HLO_ComparisonType : HLO_Enum<"ComparisonType", "How values are ordered", [
+def HLO_ComparisonType : HLO_Enum<"ComparisonType", "Order of the values in a comparison", [
   I32EnumAttrCase<"NOTYPE", 0>, I32EnumAttrCase<"FLOAT", 1>, I32EnumAttrCase<"TOTALORDER", 2>,
   I32EnumAttrCase<"SIGNED", 3>, I32EnumAttrCase<"UNSIGNED", 4>]>;
 def HLO_ComparisonTypeAttr : EnumAttr<StableHLO_Dialect, HLO_ComparisonType, "comparison_type">;
@@ -36,7 +36,7 @@ def HLO_FftType : HLO_Enum<"FftType", "Kind of Fourier transform", [
   I32EnumAttrCase<"IRFFT", 3>]>;
 def HLO_FftTypeAttr : EnumAttr<StableHLO_Dialect, HLO_FftType, "fft_type">;
 
-def HLO_Transpose : HLO_Enum<"Transpose", "How a matrix is used", [
+def HLO_Transpose : HLO_Enum<"Transpose", "Use of a matrix: unchanged, transposed or adjoint", [
   I32EnumAttrCase<"TRANSPOSE_INVALID", 0>, I32EnumAttrCase<"NO_TRANSPOSE", 1>,
   I32EnumAttrCase<"TRANSPOSE", 2>, I32EnumAttrCase<"ADJOINT", 3>]>;
 def HLO_TransposeAttr : EnumAttr<StableHLO_Dialect, HLO_Transpose, "transpose">;
@@ -51,7 +51,7 @@ def HLO_CustomCallApiVersion
 def HLO_CustomCallApiVersionAttr
     : ConfinedAttr<I32Attr, [IntNonNegative, IntMaxValue<4>]>;
 
-def HLO_ResultAccuracyMode : HLO_Enum<"ResultAccuracyMode", "How exact a result has to be", [
+def HLO_ResultAccuracyMode : HLO_Enum<"ResultAccuracyMode", "Form in which a required accuracy is given", [
   I32EnumAttrCase<"DEFAULT", 0>, I32EnumAttrCase<"HIGHEST", 1>,
   I32EnumAttrCase<"TOLERANCE", 2>]>;
 def HLO_ResultAccuracyModeAttr

@@ -105,7 +105,7 @@ void ContainerReader::readDialects(ByteReader part) {
     if (hasVersion)
       part.section();
   }
-  part.number(); // how many op names follow
+  part.number(); // the number of op names that follow
   while (!part.isEmpty() && !part.failed())
     readGroup(part, [&](StringRef dialect) {
       auto [name, isRegistered] = part.numberAndFlag();

@@ -261,7 +261,7 @@ static StringRef whyRefused(TypeCode code) {
   case TypeCode::Buffer:
     return "buffer is refused: values are tensors";
   case TypeCode::Future:
-    return "future is refused: when a collective runs is the compiler's decision";
+    return "future is refused: the compiler decides when collectives run";
   default:
     return "";
   }

@@ -8,9 +8,9 @@ namespace {
 
 bool is16Bit(proto::ElementType type) { return type == proto::F16 || type == proto::BF16; }
 
-/// The fraction of full speed that matrix units reach for a dimension of `size` elements of
-/// `bytes`. Rows that are not aligned to cache lines need more loads, and sizes that tensor cores
-/// do not support need other instructions.
+/// Returns the fraction of full speed that matrix units reach for a dimension of `size` elements of
+/// `bytes` each. Rows that are not aligned to cache lines need more loads, and sizes that tensor
+/// cores do not support need other instructions.
 double alignmentShare(const proto::KernelProfile &kernels, int64_t size, double bytes) {
   const double rowBytes = static_cast<double>(size) * bytes;
   for (const proto::KernelProfile::Alignment &alignment : kernels.alignments())
@@ -45,8 +45,8 @@ double *findConstant(GpuConstants &constants, absl::string_view name) {
 GpuCosts::GpuCosts(const proto::ClusterDescription &cluster,
                    const proto::ImplementationProfile &profile, const GpuConstants &constants)
     : cluster(withEfficiency(cluster, constants.networkEfficiency)), profile(profile),
-      constants(constants),
-      collectives(this->cluster, profile.cards_per_collective(), profile.collectives_share_cards()) {
+      constants(constants), collectives(this->cluster, profile.cards_per_collective(),
+                                        profile.collectives_share_cards()) {
   for (const proto::RegionProfile &region : profile.regions())
     regions[region.name()] = &region;
 }
@@ -80,7 +80,8 @@ double GpuCosts::productUs(const proto::OpWork &work) const {
                        static_cast<double>(work.k()) * static_cast<double>(work.batch());
   if (first > 0)
     best *= work.flops() / first;
-  return std::max(best * 1e6 / sizeFactor(work), memoryUs(work.read_bytes() + work.written_bytes()));
+  return std::max(best * 1e6 / sizeFactor(work),
+                  memoryUs(work.read_bytes() + work.written_bytes()));
 }
 
 double GpuCosts::sizeFactor(const proto::OpWork &work) const {
@@ -95,12 +96,14 @@ OpTime GpuCosts::op(const proto::OpWork &work) const {
   double bytes = work.read_bytes() + work.written_bytes();
   // A framework's gradient op reads the incoming gradient and one kept tensor.
   if (profile.framework_ops())
-    bytes = (std::min(work.read_elements(), 2 * work.largest_elements()) + work.written_elements()) *
-            (is16Bit(work.type()) ? 2 : 4);
+    bytes =
+        (std::min(work.read_elements(), 2 * work.largest_elements()) + work.written_elements()) *
+        (is16Bit(work.type()) ? 2 : 4);
   time.device = isProduct ? productUs(work) : memoryUs(bytes);
   double launches = 1;
   if (profile.framework_ops() && isProduct) {
-    launches = work.is_gradient() ? profile.gradient_product_launches() : profile.product_launches();
+    launches =
+        work.is_gradient() ? profile.gradient_product_launches() : profile.product_launches();
   } else if (profile.framework_ops()) {
     auto found = regions.find(work.region());
     const proto::RegionProfile &region =

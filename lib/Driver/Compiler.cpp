@@ -333,7 +333,7 @@ LogicalResult Compiler::advanceTo(CompilePhase phase) {
   }
 }
 
-// Prints locations: they name layers in traces, and a continued compilation must give the same
+// Prints locations: they name layers in traces, and a continued compilation must produce the same
 // binary.
 std::string Compiler::print() {
   std::string text;

@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// Far more than the text of the largest model.
+/// The limit exceeds the text of the largest model by far.
 static constexpr size_t kMaxProgramBytes = size_t(1) << 30;
 
 namespace {

@@ -177,8 +177,8 @@ static void readLlamaBlocks(ConfigReader &reader, ModelConfig &config, const Dec
   config.attentionBias = config.attentionOutBias = config.mlpBias = false;
 }
 
-/// Reads which layers attend to a window: those that `layer_types` names, else those of
-/// `max_window_layers` and later, or (`alternates`) each second layer before it.
+/// Reads the layers that attend to a window: those that `layer_types` names, else those from
+/// `max_window_layers` on, or (`alternates`) every second layer before it.
 static void readWindowLayers(ConfigReader &reader, ModelConfig &config, bool alternates = false) {
   const bool usesWindow = reader.boolean("use_sliding_window", false);
   const llvm::json::Value *given = reader.object().get("sliding_window");
@@ -225,8 +225,8 @@ static StringRef eitherKey(ConfigReader &reader, StringRef key, StringRef other)
 // Mixtures of experts
 //===----------------------------------------------------------------------===//
 
-/// Reads which layers have experts: each `decoder_sparse_step`-th one that `mlp_only_layers` does
-/// not list.
+/// Reads the layers that have experts: each `decoder_sparse_step`-th one that `mlp_only_layers`
+/// does not list.
 static void readExpertLayers(ConfigReader &reader, ModelConfig &config) {
   const int64_t step = reader.size("decoder_sparse_step", 1);
   for (int64_t i = 0; i < config.layerCount; ++i)
@@ -243,7 +243,8 @@ static void readExpertLayers(ConfigReader &reader, ModelConfig &config) {
       config.experts.layers[i] = false;
 }
 
-/// Reads how many experts a token chooses, under `key`, and their capacity.
+/// Reads the number of experts that each token is sent to, under `key`, and the capacity of
+/// experts.
 static void readChoices(ConfigReader &reader, ModelConfig &config, StringRef key,
                         int64_t perToken) {
   ExpertsConfig &experts = config.experts;
@@ -252,7 +253,8 @@ static void readChoices(ConfigReader &reader, ModelConfig &config, StringRef key
     reader.error(reader.object().get(key) ? key : "",
                  key + " is " + Twine(experts.perToken) + ", more than the " +
                      Twine(experts.count) + " experts of a layer");
-  // Copies of them for each block of each sequence must be countable as well.
+  // The number of elements of their copies, one for each block of each sequence, must not overflow
+  // either.
   constexpr int64_t maxElements = int64_t{1} << 44;
   if (experts.count > maxElements / (config.hiddenSize * experts.intermediateSize))
     reader.error("", "expected at most " + Twine(maxElements) + " elements in the " +
@@ -262,7 +264,7 @@ static void readChoices(ConfigReader &reader, ModelConfig &config, StringRef key
     experts.capacityFactor = reader.positive("expert_capacity_factor");
 }
 
-/// Reads how tokens choose experts, and the balance loss.
+/// Reads the keys of the router and of the balance loss.
 static void readRouting(ConfigReader &reader, ModelConfig &config, int64_t perToken) {
   ExpertsConfig &experts = config.experts;
   readChoices(reader, config, "num_experts_per_tok", perToken);

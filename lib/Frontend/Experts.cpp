@@ -1,11 +1,12 @@
 //===- Experts.cpp - Layers with a mixture of experts ---------------------===//
 //
 // Tokens are copied to a buffer of slots [B, slots, H], whose blocks of equal size belong to one
-// expert each. Batched products compute the blocks, and each token adds up what is in its slots.
+// expert each. Batched products compute the blocks, and each token's result is the sum of its
+// slots.
 //
-//   with a capacity  One block per expert, as large as the capacity. No product depends on where
-//                    tokens go, so the experts can be sharded: the buffer then moves from a split
-//                    batch to split experts and back.
+//   with a capacity  One block per expert, as large as the capacity. No product depends on the
+//                    routing, so the experts can be sharded: the buffer is then resharded from the
+//                    batch to the experts and back.
 //   without          Blocks of an even share of the tokens. An expert with more tokens has more
 //                    blocks. Fewer than two blocks per expert always suffice, so the products cost
 //                    at most about twice the work of the tokens, however uneven the load is. The
@@ -238,7 +239,7 @@ Slots Experts::assignBlocks(const Routing &routing, Value places) {
   slots.slots = stack(numbers);
   slots.weights = stack(routing.weights);
 
-  // A block belongs to the first expert whose blocks end behind it; the last ones may be empty.
+  // A block belongs to the first expert whose blocks end after it; the last blocks may be empty.
   const SmallVector<int64_t> shape = {model.batch, slots.blocks, config.count};
   Value isBehind = emit.compare(ComparisonDirection::LE, emit.broadcast(ends, {0, 2}, shape),
                                 emit.iota(shape, word, 1));

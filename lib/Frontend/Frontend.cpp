@@ -82,7 +82,7 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
     return error() << "sequence length: " << sequence << " tokens with " << 2 * angles
                    << " rotated elements of a head: expected at most " << kMaxAngles
                    << " pairs of these elements in all tokens";
-  // Slots of experts have numbers of 32 bits.
+  // Slots of experts are numbered in 32 bits.
   const int64_t factor = std::max(config.experts.count, 2 * config.experts.perToken);
   if (config.experts.count > 0 && factor > (INT32_MAX - config.experts.count) / sequence)
     return error() << "sequence length: expected at most "

@@ -40,8 +40,7 @@ ModelBuilder::Scope::~Scope() {
 }
 
 void ModelBuilder::notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) {
-  // Ops inside of a region belong to the op that holds it; a constant belongs
-  // to whoever uses it.
+  // An op inside of a region belongs to the op with the region; a constant belongs to its users.
   if (op->getParentOp() == function && !op->hasTrait<OpTrait::ConstantLike>())
     op->setAttr(kBlockAttr, builder.getI64IntegerAttr(blockIndex));
 }

@@ -159,7 +159,7 @@ static double readClassDropout(ConfigReader &reader, double fallback) {
                                      : reader.probability("classifier_dropout", fallback);
 }
 
-/// Padding is no token of the model if its number is outside of the vocabulary.
+/// The padding token is unset if its number is outside of the vocabulary.
 static std::optional<int64_t> readFillToken(const ConfigReader &reader, const ModelConfig &config) {
   const llvm::json::Value *value = reader.object().get("pad_token_id");
   if (!value || config.paddingToken)
@@ -366,7 +366,7 @@ static const ModelReader *findByClass(StringRef name) {
 
 /// The model of a configuration that predates `model_type`, which a warning names: that of its
 /// classes, or BERT if it names no class but has a key that only BERT and its successors have. Null
-/// if nothing tells the model, or after an error.
+/// if the configuration does not identify the model, or after an error.
 static const ModelReader *assumeModel(ConfigReader &reader) {
   const llvm::json::Array *classes = reader.object().getArray("architectures");
   const ModelReader *model = nullptr;

@@ -9,7 +9,7 @@ using namespace mlir::st;
 namespace hlo = ::st::hlo;
 namespace sh = mlir::stablehlo;
 
-/// More devices are damage.
+/// A larger number means that the file is damaged.
 static constexpr int64_t kMaxDevices = 1 << 20;
 
 /// The numbers of an iota of shape `dims`, transposed; std::nullopt if those do not fit.
@@ -73,7 +73,7 @@ FailureOr<DenseIntElementsAttr> HloToStableHlo::replicaGroups(const hlo::Instruc
       devices = std::max(devices, id + 1);
       numbers.push_back(id);
     }
-    // A smaller group is filled up with no device.
+    // A smaller group is padded with -1, which stands for no device.
     numbers.append(columns - group.replica_ids_size(), -1);
   }
   return make(columns == 0 ? 0 : groups.size(), columns, numbers);

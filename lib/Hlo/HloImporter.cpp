@@ -26,7 +26,7 @@ Location HloToStableHlo::locationOf(const hlo::Instruction &at) {
 // Tuples
 //===----------------------------------------------------------------------===//
 
-/// The tensors of a shape, those of tuples one after the other.
+/// The tensors of a shape; tuples are flattened in order.
 LogicalResult HloToStableHlo::flatten(const hlo::Instruction &at, const hlo::Shape &shape,
                                       SmallVectorImpl<Type> &types) {
   if (isTuple(shape)) {

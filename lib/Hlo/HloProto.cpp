@@ -25,7 +25,7 @@ public:
 std::unique_ptr<hlo::Module> mlir::st::parseHloProto(StringRef bytes, StringRef name,
                                                      MLIRContext *context) {
   auto parsed = std::make_unique<hlo::Module>();
-  google::protobuf::LogSilencer silencer; // the error is one line, and it is ours
+  google::protobuf::LogSilencer silencer; // this function reports the error, in one line
   auto parse = [&](google::protobuf::Message &message) {
     return bytes.size() <= INT_MAX &&
            message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));

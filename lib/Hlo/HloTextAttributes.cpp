@@ -141,7 +141,7 @@ LogicalResult HloAttributeReader::readOneOf(ArrayRef<std::pair<StringRef, T>> ch
       value = meaning;
       return success();
     }
-  return cursor.failAt(start, "\"" + given + "\" is not known here");
+  return cursor.failAt(start, "\"" + given + "\" is not supported here");
 }
 
 /// Attributes that are one of a few words.
@@ -501,5 +501,5 @@ LogicalResult HloAttributeReader::read() {
       return *result;
   if (isIgnored(name))
     return cursor.skipValue();
-  return cursor.failAt(start, "attribute \"" + name + "\" is not known");
+  return cursor.failAt(start, "unknown attribute \"" + name + "\"");
 }

@@ -13,7 +13,8 @@ LogicalResult HloTextCursor::failAt(size_t at, const Twine &message) const {
   return emitError(FileLineColLoc::get(context, name, line, column)) << message;
 }
 
-/// Space and comments such as `/*index=5*/`; one that does not end takes the rest.
+/// Skips white space and comments such as `/*index=5*/`. A comment that is not closed extends to
+/// the end.
 void HloTextCursor::skipSpace() {
   while (place < text.size()) {
     if (llvm::isSpace(text[place])) {

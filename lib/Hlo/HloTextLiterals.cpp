@@ -145,7 +145,7 @@ LogicalResult LiteralReader::readIntegerElement() {
 LogicalResult LiteralReader::readElement() {
   switch (element) {
   case HloElement::Pred: {
-    // In arrays they are digits.
+    // In arrays, booleans are digits.
     bool value = cursor.take("1");
     if (!value && !cursor.take("0") && failed(cursor.readBool(value)))
       return failure();

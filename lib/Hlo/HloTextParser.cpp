@@ -41,7 +41,7 @@ static LogicalResult readArrayShape(HloTextCursor &cursor, size_t start, StringR
                                     hlo::Shape &shape) {
   std::optional<HloElement> type = elementNamed(element);
   if (!type)
-    return cursor.failAt(start, "element type \"" + element + "\" is not known");
+    return cursor.failAt(start, "unknown element type \"" + element + "\"");
   shape.set_element_type(static_cast<int32_t>(*type));
   auto readDim = [&]() -> LogicalResult {
     if (cursor.peek() == '<' || cursor.peek() == '?')
@@ -106,7 +106,7 @@ private:
 };
 } // namespace
 
-/// `{0}: (1, {}, may-alias)`: a result that takes the place of a parameter.
+/// `{0}: (1, {}, may-alias)`: a result that shares the memory of a parameter.
 LogicalResult HloTextParser::readAlias() {
   hlo::InputOutputAlias::Entry &entry = *module->mutable_input_output_alias()->add_entries();
   int64_t parameter = 0;
@@ -122,7 +122,7 @@ LogicalResult HloTextParser::readAlias() {
   return cursor.expect(")");
 }
 
-/// `(1, {})`: a parameter whose memory may be taken.
+/// `(1, {})`: a parameter whose memory may be reused.
 LogicalResult HloTextParser::readDonor() {
   hlo::BufferDonor::Entry &entry = *module->mutable_buffer_donor()->add_entries();
   int64_t parameter = 0;

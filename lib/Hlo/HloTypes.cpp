@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace mlir::st;
 namespace hlo = ::st::hlo;
 
-/// Larger tensors are no tensors but damage.
+/// A larger size means that the file is damaged.
 static constexpr int64_t kMaxElements = int64_t{1} << 40;
 
 std::optional<HloElement> mlir::st::elementNamed(StringRef name) {
@@ -153,7 +153,7 @@ static DenseElementsAttr fromNumbers(RankedTensorType type, const Repeated &valu
   return DenseElementsAttr::get(type, ArrayRef<T>(elements));
 }
 
-/// Elements whose two parts the proto keeps one after the other.
+/// Complex elements, for which the proto stores the real and the imaginary part in sequence.
 template <typename T, typename Repeated>
 static DenseElementsAttr fromParts(RankedTensorType type, const Repeated &values) {
   if (static_cast<int64_t>(values.size()) != 2 * type.getNumElements())

@@ -1,4 +1,4 @@
-// Ops whose windows go over dimensions.
+// Ops with windows: convolutions and window reductions.
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "lib/Hlo/HloToStableHlo.h"
 

@@ -68,12 +68,12 @@ LogicalResult FunctionRun::findInputs() {
   return success();
 }
 
-// Ops that only mean something on the devices of a mesh.
+// Ops that are only defined on the devices of a mesh.
 bool isMeshOp(Operation *op) {
   return isCollective(op) || isa<AllSliceOp, AccumulateOp, AxisIndexOp>(op);
 }
 
-// Ops that only mean something among replicas and partitions.
+// Ops that are only defined among replicas and partitions.
 bool isReplicaOp(Operation *op) {
   return isa<stablehlo::AllReduceOp, stablehlo::AllGatherOp, stablehlo::ReduceScatterOp,
              stablehlo::AllToAllOp, stablehlo::CollectivePermuteOp,
@@ -100,7 +100,7 @@ bool hasRankOps(func::FuncOp function, function_ref<bool(Operation *)> isRankOp,
 }
 
 // A function has per-device shapes if an argument's attribute states it, if an input is larger than
-// its argument's type, or if an op has a meaning only on several ranks.
+// its argument's type, or if an op is only defined on several ranks.
 bool FunctionRun::isPartitioned() {
   if (!mesh)
     return false;
@@ -125,7 +125,7 @@ FailureOr<RankGrid> FunctionRun::getGrid() {
   DenseSet<Operation *> visited;
   if (!hasRankOps(function, isReplicaOp, visited))
     return RankGrid();
-  // Each rank takes time and memory, so the limit catches damaged counts.
+  // Each rank costs time and memory, so this limit rejects damaged counts.
   constexpr int64_t kMaxRanks = 1024;
   int64_t replicas = getCount(function, "mhlo.num_replicas");
   int64_t partitions = getCount(function, "mhlo.num_partitions");

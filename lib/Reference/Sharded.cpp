@@ -50,7 +50,7 @@ Tensor reduceAcross(ReduceKind kind, ArrayRef<Tensor> tensors) {
   return convert(result, type);
 }
 
-/// A tensor with elements that reveal their use.
+/// A tensor whose elements reveal that they are read: NaN or large integers.
 static Tensor poisoned(ElementType type, ArrayRef<int64_t> shape) {
   Tensor tensor(type, shape);
   dispatchAll(type, [&](auto like) {
@@ -93,10 +93,10 @@ static Tensor sliceWithPadding(const Tensor &unsharded, const Shape &starts, con
   return piece;
 }
 
-/// Applies cutAtUnsplitParts to a tensor of this shape, over the axes that the grid has.
+/// Applies splitAtUnshardedParts to a tensor of this shape, over the axes that the grid has.
 static std::optional<FineSharding> refine(ShardingAttr sharding, ArrayRef<int64_t> shape,
                                           const RankGrid &grid) {
-  return cutAtUnsplitParts(sharding, shape, [&](StringRef axis) -> int64_t {
+  return splitAtUnshardedParts(sharding, shape, [&](StringRef axis) -> int64_t {
     return grid.hasAxis(axis) ? grid.getSize({axis}) : 1;
   });
 }

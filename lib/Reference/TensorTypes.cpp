@@ -73,7 +73,7 @@ std::string toString(const Tensor &tensor) { return toString(tensor.getType(), t
 
 namespace {
 
-// The attribute's raw bytes where every element takes its natural width.
+// Copies the attribute's raw bytes, in which every element has its natural width.
 Tensor fromBytes(ElementType type, ArrayRef<int64_t> shape, ArrayRef<char> bytes) {
   Tensor tensor(type, shape);
   if (bytes.size() != tensor.getByteSize())
@@ -85,7 +85,7 @@ Tensor fromBytes(ElementType type, ArrayRef<int64_t> shape, ArrayRef<char> bytes
 Tensor fromDense(DenseElementsAttr dense, ElementType type) {
   ArrayRef<int64_t> shape = dense.getType().getShape();
   if (type == ElementType::BOOL) {
-    // Their packing is the attribute's business.
+    // The attribute unpacks its own elements.
     Tensor tensor(type, dense.isSplat() ? ArrayRef<int64_t>() : shape);
     bool *data = tensor.mutableData<bool>();
     if (dense.isSplat())

@@ -116,7 +116,7 @@ void Gatherer::countDevices() {
   figures.numDevices = static_cast<int64_t>(devices.size());
 }
 
-/// They add up to the step: whoever is done waits for the others.
+/// The times add up to the step: a finished device waits for the others.
 ClassTimes Gatherer::timesOf(const proto::Group &group, int64_t rank) const {
   ClassTimes times = {};
   const StepTimeline::Rank &of = timed.timeline.ranks[static_cast<size_t>(rank)];

@@ -244,7 +244,7 @@ std::string memory(const StepFigures &figures) {
 
 std::string links(const StepFigures &figures) {
   if (figures.links.empty())
-    return htmlSection("links", "Links", "<p>The step sends nothing.</p>\n");
+    return htmlSection("links", "Links", "<p>The step sends no messages.</p>\n");
   struct Kind {
     int64_t count = 0, bytes = 0, busiest = 0;
   };
@@ -390,9 +390,10 @@ std::string printPage(const StepFigures &figures) {
       escapeHtml(title), "</title>\n<style>\n", kPageStyle,
       "</style>\n</head>\n<body>\n<main>\n<h1>", escapeHtml(title), "</h1>\n<p>",
       escapeHtml(figures.summary), ", on ", escapeHtml(figures.device),
-      figures.basis.empty() ? ". All times are simulated.</p>\n"
-                            : absl::StrCat(". All times are predicted from ",
-                                           escapeHtml(figures.basis), "; nothing ran.</p>\n"),
+      figures.basis.empty()
+          ? ". All times are simulated.</p>\n"
+          : absl::StrCat(". All times are predicted from ", escapeHtml(figures.basis),
+                         "; the step did not run.</p>\n"),
       summary(figures), advice(figures), timeline(figures), stages(figures), memory(figures),
       figures.basis.empty() ? absl::StrCat(engines(figures), links(figures), criticalPath(figures))
                             : kernels(figures),

@@ -21,7 +21,7 @@ namespace {
 
 using Rows = std::vector<std::vector<HtmlCell>>;
 
-/// Layouts of each fate that are listed.
+/// The number of listed layouts for each outcome.
 constexpr size_t kMaxLayouts = 40;
 
 HtmlCell msCell(double ms) { return textCell(printFigure(ms, 2)); }
@@ -140,7 +140,7 @@ std::string memory(const proto::PlanReport &report) {
                                   htmlTable(rows)));
 }
 
-/// A table of the layouts of each fate, the nearest to the best first.
+/// A table of the layouts for each outcome, the nearest to the best first.
 std::string layouts(const proto::PlanReport &report) {
   if (report.candidates().empty())
     return "";
@@ -182,7 +182,7 @@ std::string layouts(const proto::PlanReport &report) {
   return htmlSection("layouts", "Layouts and why they lost", out);
 }
 
-/// JSON that ends no script early.
+/// JSON that cannot end the surrounding script element.
 std::string planJson(const proto::PlanStep &best) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;

@@ -14,7 +14,7 @@ using WhatIf = StepFigures::WhatIf;
 /// Parts that are busy for less of the step than this cannot shorten it by much.
 constexpr double kMinShare = 0.02;
 constexpr int64_t kMaxInstructions = 400'000'000;
-/// An absent figure: no figure of a description is 0.
+/// Stands for an absent figure, because no figure of a description may be 0.
 constexpr double kAlmostNothing = 1e-9;
 
 double launchShare(const StepFigures &figures) {

@@ -170,7 +170,7 @@ absl::StatusOr<google::protobuf::Struct> parseJsonObject(absl::string_view text,
   google::protobuf::util::Status status = google::protobuf::util::JsonStringToMessage(
       google::protobuf::StringPiece(text.data(), text.size()), &object);
   if (!status.ok()) {
-    // The parser repeats the surrounding text on further lines.
+    // The parser's message quotes the surrounding text on further lines.
     std::string what(status.message().data(), status.message().size());
     return malformed(std::string(*absl::StrSplit(what, '\n').begin()));
   }

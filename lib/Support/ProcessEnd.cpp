@@ -13,7 +13,7 @@
 namespace st {
 namespace {
 
-// More than any run has open at once. A path without a free slot is not removed.
+// More paths than any run has open at a time. A path without a free slot is not removed.
 constexpr int kSlots = 64;
 
 // Code that exchanges a pointer for null owns its text, so a signal may arrive at any time.
@@ -36,14 +36,15 @@ void removeNoted() {
         ::rmdir(path);
 }
 
-/// "<tool>: error: <what>" and a line's end, in one piece: threads may end the process at once.
+/// Prints "<tool>: error: <what>" and a line's end in one write, because another thread may end the
+/// process at any time.
 void printError(const char *kind, const char *what) {
   const char *const parts[] = {toolName, ": error: ", kind, what, "\n"};
   struct iovec pieces[std::size(parts)];
   for (size_t i = 0; i < std::size(parts); ++i)
     pieces[i] = {const_cast<char *>(parts[i]), std::strlen(parts[i])};
   if (::writev(STDERR_FILENO, pieces, std::size(parts)) < 0)
-    return; // Nobody is left to tell.
+    return; // There is nothing to report the error to.
 }
 
 void printNotes() {
@@ -65,7 +66,7 @@ void onEndingSignal(int number) {
 }
 
 void onBusError(int) {
-  endEarly("a file that is read became shorter, or the host cannot give it memory");
+  endEarly("a file became shorter while it was read, or the host has no memory for it");
 }
 
 struct Note {
@@ -142,7 +143,7 @@ SignalsWait::~SignalsWait() { pthread_sigmask(SIG_SETMASK, &saved, nullptr); }
 void setUpEarlyEnd(const char *tool) {
   toolName = tool;
   struct sigaction action = {};
-  // One end at a time; the handlers of several signals do not interrupt each other.
+  // The handlers of different signals do not interrupt each other.
   for (int number : kEndingSignals)
     sigaddset(&action.sa_mask, number);
   action.sa_handler = onEndingSignal;

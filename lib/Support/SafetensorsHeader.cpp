@@ -11,9 +11,9 @@
 namespace st {
 namespace {
 
-// A cursor over the JSON that a safetensors header may hold: objects, arrays of
-// non-negative integers and strings. There is no recursion, so no input can
-// exhaust the stack. The first error sticks and every later call does nothing.
+// A cursor over the JSON that a safetensors header may hold: objects, arrays of non-negative
+// integers and strings. There is no recursion, so no input can exhaust the stack. After the first
+// error, which is kept, every call does nothing.
 class HeaderParser {
 public:
   explicit HeaderParser(absl::string_view text) : text(text) {}

@@ -118,8 +118,8 @@ CollectiveTime::Traffic CollectiveTime::traffic(absl::string_view kind, int rank
   return {othersShare, ranks - 1};
 }
 
-/// The nearest number of ranks, the larger of two as near. Only curves on the same side of the fast
-/// domain are comparable.
+/// The nearest number of ranks; of two at the same distance the larger one. Only curves on the same
+/// side of the fast domain are comparable.
 const MeasuredCurve *CollectiveTime::findCurve(absl::string_view kind, int ranks, bool far,
                                                bool exact) const {
   const MeasuredCurve *best = nullptr;
@@ -144,8 +144,8 @@ double CollectiveTime::insideNode(absl::string_view kind, double bytes, int rank
   for (bool exact : {true, false})
     for (absl::string_view measured : {kind, absl::string_view("all_reduce")})
       if (const MeasuredCurve *curve = findCurve(measured, ranks, far, exact)) {
-        // More ranks than were measured add their messages; fewer do not make the measured latency
-        // of a launch shorter.
+        // More ranks than were measured add the latency of their messages. Fewer ranks do not
+        // reduce the measured latency, because it includes that of a launch.
         const Traffic other = traffic(measured, curve->ranks());
         const int added = own.steps - traffic(kind, curve->ranks()).steps;
         return curve->us(bytes) * own.share / other.share + std::max(0, added) * nodeLatency;

@@ -41,8 +41,8 @@ DtuCosts::DtuCosts(const proto::DtuDescription &description) {
   burst = static_cast<int64_t>(description.l3_burst_bytes().value());
   bankedBytes = Divisor(4 * static_cast<int64_t>(description.l1_banks().value()));
 
-  // The array is as square as powers of two allow, at most 16 rows high, columns
-  // taking the rest; 16-bit types deepen each multiplier along k.
+  // The array has the largest power of two of rows that is at most 16 and at most the square root
+  // of the multipliers; columns follow. 16-bit types process several steps of k per cycle.
   double macs32 = description.fp32_macs_per_core_cycle().value();
   double macs16 = description.bf16_macs_per_core_cycle().value();
   arrayRows = 1;

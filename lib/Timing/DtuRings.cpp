@@ -5,7 +5,7 @@
 
 namespace st {
 
-/// More pieces could gain at most this part of a step: one in 64.
+/// With 64 pieces, more pieces could save at most a 64th of a step.
 static constexpr int64_t kMaxPieces = 64;
 /// Each piece costs work to simulate and to prove in order, so a gain below 1 % is not worth it.
 static constexpr int64_t kWorthwhile = 100;
@@ -38,11 +38,11 @@ Picoseconds DtuRings::timeOf(const DtuHop &hop, const DtuRingSteps &ring, int64_
   // All ranks of a chip send, receive and load at the same time.
   const Picoseconds sent = std::max(DtuCosts::scale(piece, hop.linkPerByte), memory(ring.read));
   const Picoseconds moved = costs.dteBytes(piece);
-  // A receive ends with the time of a signal, and then says that the piece may go on.
+  // A receive ends with a signal, and another signal releases the piece to the next send.
   const Picoseconds received = std::max(moved, memory(ring.written)) + 2 * costs.sync;
   const Picoseconds arrived = sent + hop.latency + received;
-  // A step ends when the busiest resource has done all pieces, and when its first piece has made
-  // the round: sent, received and, with a single accumulator, loaded over the sent data.
+  // A step ends when the busiest resource has processed all pieces, but not before its first piece
+  // has been sent, received and, with a single accumulator, loaded over the sent data.
   Picoseconds busiest = std::max({sent, received, memory(ring.read + ring.written + ring.loaded)});
   Picoseconds around = arrived;
   if (ring.loaded > 0) {

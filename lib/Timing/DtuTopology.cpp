@@ -9,7 +9,7 @@
 namespace st {
 namespace {
 
-/// 0 where the device has no such links; no path uses it then.
+/// 0 if the device has no such links; then no path uses the value.
 double perByteOrZero(const proto::Figure &gigabytesPerSecond) {
   return gigabytesPerSecond.value() > 0 ? 1000.0 / gigabytesPerSecond.value() : 0;
 }

@@ -16,11 +16,11 @@ def AddAdapters : Pass<"add-adapters", "::mlir::ModuleOp"> {
     A stored [in, out] matrix has adapters of the same shapes. All parameters still train;
     `freeze-parameters` changes that.
 
-    With `dropout` the product of A takes x with that share of its elements dropped and the others
-    scaled up, as PEFT's `lora_dropout`; x W^T takes all of x. Every product has its own mask, of
-    the same bits as the dropouts of models: counters of the seed, the step and the element's
-    position in the global tensor. `@main` gets an argument `rng_key` of role `key` if it has none.
-    An evaluation has no dropout.
+    With `dropout`, A multiplies x with that fraction of its elements dropped and the others scaled
+    up, like PEFT's `lora_dropout`; W multiplies all of x. Every product has a separate mask. Its
+    random bits depend on the seed, the step and the element's position in the global tensor, as for
+    the dropouts of models. `@main` gets an argument `rng_key` of role `key` if it has none. An
+    evaluation has no dropout.
 
     A target is the name of a module or its last components (`q_proj`, as in PEFT), a glob of whole
     names, or `all-linear`: the matrices of all layers. It is an error if a target has no matrix, or

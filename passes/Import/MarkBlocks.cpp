@@ -44,8 +44,8 @@ static DenseSet<Operation *> findForward(func::FuncOp function) {
 }
 
 /// Uses by ops that combine a parameter with another value. A value computed only from the
-/// parameter, such as a converted copy, represents it. A scalar computed from it, such as a
-/// weight's square, does not identify a layer where it is added to the loss.
+/// parameter, such as a converted copy, represents it. A scalar computed from a parameter, such as
+/// a weight's square that is added to the loss, does not identify a layer.
 static std::vector<ParameterRead> findReads(func::FuncOp function) {
   DenseSet<Operation *> forward = findForward(function);
   DenseMap<Value, unsigned> parameters;
@@ -142,7 +142,7 @@ static bool leadsTo(Operation *from, Operation *to) {
 /// Returns true if layers are consecutive, each reads results of the previous one, and there are at
 /// least two.
 static bool areLayers(ArrayRef<ParameterRead> reads) {
-  const ParameterRead *first = nullptr; // of the last layer
+  const ParameterRead *first = nullptr; // the first read of the last layer
   bool areSeveral = false;
   for (const ParameterRead &read : reads) {
     if (!read.layer || (first && *read.layer == *first->layer))

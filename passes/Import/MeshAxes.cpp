@@ -14,7 +14,7 @@ namespace {
 /// `"a":(2)4`: the part of size 4 after major parts of `a` whose product is 2.
 struct AxisPart {
   StringRef axis;
-  int64_t before = 1, size = 0; ///< 0 for a whole axis
+  int64_t before = 1, size = 0; ///< 0 for a complete axis
 };
 
 class AxisSplitter {
@@ -58,7 +58,7 @@ LogicalResult AxisSplitter::collect(Operation *op, StringAttr name) {
   AxisPart part = parse(name);
   auto size = sizes.find(part.axis);
   if (part.size == 0 || sizes.contains(name.getValue()) || size == sizes.end())
-    return success(); // a whole axis, or an unknown one, which its user reports
+    return success(); // a complete axis, or an unknown one, which its user reports
   if (part.before < 1 || part.size < 2 || part.before > size->second || part.size > size->second ||
       size->second % (part.before * part.size) != 0)
     return op->emitError("a sharding names ") << name << ", which is not a part of axis \""
@@ -198,7 +198,7 @@ private:
 };
 } // namespace
 
-/// Returns false if there is nothing to do, or no finer mesh.
+/// Returns false if the meshes are equal, or have no common refinement.
 bool MeshUnifier::findBounds() {
   int64_t devices = 0;
   for (auto op : module.getOps<sdy::MeshOp>()) {

@@ -170,10 +170,10 @@ def ImportShardings : Pass<"import-shardings", "::mlir::ModuleOp"> {
     a reshape), which partitioning converts to a collective again. The computation's results are
     constrained to the shardings that it gives them. Where such a result is declared replicated along
     an axis on which its shards depend, it is a slice of the first shard with `st.copies`, the
-    dimensions along which the program declares all shards equal: partitioned, each device takes its
-    own. Device groups must follow axes of the mesh. A
-    call with side effects is repeated for each shard, in a loop or a branch that only some of the
-    shards take within an `if` for each shard.
+    dimensions along which the program declares all shards equal: after partitioning each device
+    uses its own shard. Device groups must follow axes of the mesh. A call with side effects is
+    repeated for each shard. In a loop or a branch that only some shards take, each repetition is in
+    an `if`.
 
     An argument or result of `@main` that is unreduced over axes gets a leading dimension for each of those, sharded by
     it: the terms of the sum. A per-shard computation takes and returns these terms. Elsewhere a value represents its

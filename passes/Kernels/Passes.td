@@ -57,7 +57,7 @@ def LowerTensorOps : Pass<"lower-tensor-ops", "::mlir::ModuleOp"> {
     - A slice at a computed offset becomes a gather or a scatter.
     - A product of integers or f64 becomes an elementwise product and a sum. If its right operand
       follows element by element from another product (the probabilities of attention) and its left
-      one does not, they change places. Two transposes become one, and one that only moves
+      one does not, the operands are exchanged. Two transposes become one, and one that only moves
       dimensions of size 1 a reshape.
     - `rng_bit_generator` becomes arithmetic on counters, a batch normalization its statistics and
       arithmetic, `map` its computation on tensors. `optimization_barrier` disappears.
@@ -141,7 +141,7 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
     Option<"maxOps", "max-ops", "int64_t", "400", "Largest number of ops in a kernel">,
     Option<"maxInputs", "max-inputs", "int64_t", "12", "Largest number of tensors that a fused kernel reads">,
     Option<"attention", "attention", "::mlir::st::AttentionForm", "::mlir::st::AttentionForm::Resident",
-           "How fused attention-like kernels hold their rows", [{
+           "Storage of the rows of fused attention-like kernels", [{
       ::llvm::cl::values(
           clEnumValN(::mlir::st::AttentionForm::None, "none", "Form no such kernels"),
           clEnumValN(::mlir::st::AttentionForm::Resident, "resident", "Full rows"),
@@ -191,22 +191,22 @@ def SplitAttention : Pass<"split-attention", "::mlir::ModuleOp"> {
 }
 
 def RingAttention : Pass<"ring-attention", "::mlir::ModuleOp"> {
-  let summary = "Sends gathered keys and values round a ring while attention computes";
+  let summary = "Sends gathered keys and values around a ring while attention computes";
   let description = [{
     Needs tasks of kernels without addresses. Without the module's `st.ring_axis`, which the parallel
     file's `"context_attention": "ring"` sets, it does nothing.
 
     The keys and values that an `st.all_gather` over that axis collects for attention kernels stay in
-    parts instead. In each step a device computes with the part that it has, while the parts move on
-    to the previous device. So a device never holds all keys, and the links work while products run
-    (Liu et al., "Ring Attention with Blockwise Transformers for Near-Infinite Context", 2023).
+    parts instead. In each step a device computes with the part that it has, while the parts are
+    sent to the previous device. So a device never holds all keys, and the links work while products
+    run (Liu et al., "Ring Attention with Blockwise Transformers for Near-Infinite Context", 2023).
 
     - Kernels between the gathers and the attention, such as copies, compute a part at a time.
     - Products that contract the gathered tokens add up over the steps, in f32. A softmax and the
       products with it are relative to the maxima of a part. Each step combines them with those of the
       steps before.
-    - The gradients of keys and values, which an `st.reduce_scatter` would sum, travel with the parts.
-      Each device adds its contribution.
+    - The gradients of keys and values, which an `st.reduce_scatter` would sum, are sent along with
+      the parts. Each device adds its contribution.
     - The positions of gathered tokens, which masks compare, are computed from the number of the part
       that a device has in a step, an `st.axis_index`.
 

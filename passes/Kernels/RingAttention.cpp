@@ -1,4 +1,4 @@
-// Attention whose keys and values travel round a ring of devices.
+// Ring attention: devices send keys and values to their neighbours in a ring.
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/Utils/Collectives.h"
@@ -179,7 +179,8 @@ void TaskRings::chooseSources() {
       return true;
     });
     if (ofAttention)
-      obstacle->emitRemark("needs the keys or values of all devices at once, so they are gathered");
+      obstacle->emitRemark(
+          "needs the keys or values of all devices together, so they are gathered");
     assert((!obstacle || sources.size() < before) && "an obstacle reads a part of some source");
     if (sources.size() == before)
       return;
@@ -216,7 +217,7 @@ Operation *TaskRings::findTurns() {
   return nullptr;
 }
 
-/// Members with the same sources are in one turn. Those of other layers have turns of their own.
+/// Members with the same sources are in one turn. Other layers have separate turns.
 void TaskRings::addToTurn(Member &end) {
   Turn *found = nullptr;
   auto shares = [&](Turn &turn) {
@@ -300,8 +301,8 @@ Value TaskRings::sendOn(OpBuilder &builder, Value value) const {
                                      builder.getArrayAttr({axis}), mesh.getValue());
 }
 
-/// In step i a device has part i + d of the sources, for its coordinate d. Sums of a part travel
-/// with it: its own device adds its contribution last.
+/// In step i, the device with coordinate d has part i + d of the sources. The sums of a part are
+/// sent along with it, and the part's owner adds its contribution last.
 void TaskRings::emit(Turn &turn) {
   OpBuilder builder(turn.place);
   const Location loc = turn.members.front()->op->getLoc();
@@ -357,7 +358,8 @@ void TaskRings::emit(Turn &turn) {
       member->kernel->finish();
 }
 
-/// Erases what the turns replace. A gather of several tensors keeps those that have other users.
+/// Erases the ops that the turns replace. A gather of several tensors keeps those that have other
+/// users.
 void TaskRings::eraseMembers() {
   for (Member &member : llvm::reverse(members))
     member.op->erase();
@@ -418,7 +420,7 @@ struct RingAttention : mlir::st::impl::RingAttentionBase<RingAttention> {
     }
     if (*parts == 1)
       return;
-    // A ring adds in another order on each device.
+    // In a ring, the order of additions differs between devices.
     if (module->hasAttr(kExactSumsAttr)) {
       module.emitRemark("needs exact sums, so keys and values are gathered");
       return;

@@ -41,8 +41,8 @@ static int64_t rowsOf(ProgramOp program) {
 }
 
 /// The bytes by which stashes shrink with `factor` times as many, correspondingly smaller
-/// micro-batches. A group that keeps all micro-batches now would keep more, up to one per remaining
-/// stage.
+/// micro-batches. A group that already holds all micro-batches would hold more of them, up to one
+/// per remaining stage.
 static int64_t savedByMicroBatches(ProgramOp program, int64_t stagesLeft, int64_t micro,
                                    int64_t factor) {
   int64_t saved = 0;
@@ -105,7 +105,7 @@ static int64_t savedByOffload(ProgramOp program) {
   return std::max<int64_t>(saved - largest, 0);
 }
 
-/// The first change that makes enough room, in order of cost in time: smaller micro-batches (a
+/// The first change that frees enough memory, in order of cost in time: smaller micro-batches (a
 /// longer schedule), sharded optimizer state (a gather), recomputation (a few percent of a step, or
 /// a forward pass), offloading (the host link), more devices.
 static std::string cheapestChange(ModuleOp module, const DeviceLoad &load, TargetAttr target) {
@@ -122,22 +122,22 @@ static std::string cheapestChange(ModuleOp module, const DeviceLoad &load, Targe
   for (int64_t factor = 2; factor <= rows; ++factor)
     if (rows % factor == 0 &&
         savedByMicroBatches(program, stages - stagesBefore, micro, factor) >= excess)
-      return llvm::formatv("{0} micro-batches (accum_degree) of {1} rows a device make room",
+      return llvm::formatv("{0} micro-batches (accum_degree) of {1} rows per device fit",
                            micro * factor, rows / factor);
   const int64_t replicas =
       mesh.getAxisSize("data").value_or(1) * mesh.getAxisSize("context").value_or(1);
   if (replicas > 1 && savedByZero(program, replicas) >= excess)
-    return "\"zero\": 1 in the parallel file makes room";
+    return "\"zero\": 1 in the parallel file frees enough";
   for (StringRef policy : {"selective", "full"})
     if (int64_t saved = savedByRecomputing(program, policy); saved >= excess)
       return llvm::formatv(
           "\"recompute\": \"{0}\" in the parallel file frees about {1} bytes, which "
-          "makes room",
+          "is enough",
           policy, saved);
   if (int64_t saved = savedByOffload(program); target.getHostBytes() > 0 && saved >= excess)
     return llvm::formatv(
         "\"offload\": true in the parallel file moves about {0} bytes to the host, which "
-        "makes room",
+        "is enough",
         saved);
   return llvm::formatv("it needs {0} times as many shards (sharding_size) or stages (stage_cnt)",
                        llvm::divideCeil(load.bytes, memoryBytes));

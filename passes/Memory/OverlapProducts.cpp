@@ -41,7 +41,7 @@ public:
   /// Returns true if `full` is an operand of a product that is split along `along`.
   bool reads(Value full, int64_t along);
   /// Returns true if `count` parts each fill the matrix array.
-  bool isWorthCutting(int64_t count) const;
+  bool isWorthSplitting(int64_t count) const;
   /// The kernel input that is an operand of the product.
   Value inputOf(Value operand) {
     return kernel.getInputs()[cast<BlockArgument>(operand).getArgNumber()];
@@ -151,7 +151,7 @@ bool Product::reads(Value full, int64_t along) {
          });
 }
 
-bool Product::isWorthCutting(int64_t count) const {
+bool Product::isWorthSplitting(int64_t count) const {
   constexpr int64_t fewestRows = 128;
   return size % count == 0 && rows / count >= fewestRows;
 }
@@ -266,7 +266,7 @@ int64_t Estimator::choose(Operation *collective, ArrayRef<Product> products) con
   double maximum = links.time / 10;
   for (int64_t count : {2, 4, 8}) {
     if (llvm::any_of(products,
-                     [&](const Product &product) { return !product.isWorthCutting(count); }))
+                     [&](const Product &product) { return !product.isWorthSplitting(count); }))
       break;
     auto others = static_cast<double>(count - 1);
     double gain =

@@ -26,9 +26,9 @@ def Rematerialise : Pass<"rematerialise", "::mlir::ModuleOp"> {
 
     The values that are kept instead of the dropped ones are a minimum cut, in bytes, between values
     that must not be recomputed and values that the backward tasks read. Values that depend only on
-    states and inputs cost nothing to keep. The pass meets a budget block by block. Each block can
-    recompute cheap values (no products, collectives or random bits), the core of attention, both,
-    or everything. The block that frees most bytes per cost takes the next step.
+    states and inputs cost nothing to keep. Under a budget the pass decides block by block. Each
+    block can recompute cheap values (no products, collectives or random bits), the core of
+    attention, both, or everything. The block that frees most bytes per cost takes the next step.
 
     With `reuse-products`, and any policy but `"none"`, the pass also recomputes a value from
     results of products (with their bias) if it follows from them element by element and only
@@ -45,7 +45,7 @@ def Rematerialise : Pass<"rematerialise", "::mlir::ModuleOp"> {
     Recomputed ops of a block precede the first op that needs one of them, so one block is live at a
     time. Collectives are recomputed like other ops, because every rank of a group does the same. If
     weight gradients are in separate tasks, the backward task recomputes the values that the weight
-    task reads and passes them on. The pass does not change loops, and says so in a remark.
+    task reads and passes them on. The pass does not change loops, and emits a remark.
 
     The sources: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016 (layers);
     Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", MLSys 2023

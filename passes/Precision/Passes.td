@@ -153,10 +153,11 @@ def ExactSums : Pass<"exact-sums", "::mlir::ModuleOp"> {
       s (s + 1) / 2 products of slices: 6 up to n = 1024, 10 up to 16384, 15 up to 65536.
     - A sum over dimensions is scaled and rounded likewise, to 40 bits of the largest magnitude of
       its addends (fewer for more than 2^22 addends), and is a sum of integers of 64 bits.
-    - The scale of a row depends on all its elements, and a micro-batch does not know those of the
-      next ones. So a product or a sum over samples (or groups of samples) is one for each of them,
-      and then the sum of these in fixed point: numbers below 2^50, in multiples of 2^-64 or finer, in two integers of
-      64 bits (three for more than 32 samples). Larger numbers give infinity. A scatter that adds
+    - The scale of a row depends on all its elements, and those of later micro-batches are not known
+      yet. So a product or a sum over samples is computed separately for each sample (or group of
+      samples). These results are then added in fixed point: numbers below 2^50, in multiples of
+      2^-64 or finer, in two integers of 64 bits (three for more than 32 samples). Larger numbers
+      become infinite. A scatter that adds
       computes in this form too.
 
     Sums with an infinite number or NaN are infinite or NaN. Convolutions, sums over windows,

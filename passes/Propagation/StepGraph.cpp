@@ -88,8 +88,8 @@ static bool isSameShape(Value a, Value b) {
          cast<RankedTensorType>(b.getType()).getShape();
 }
 
-/// Pins the value and, through ops elementwise in its shape, its producers. A constraint determines
-/// its own sharding, and its operand need not have it.
+/// Pins the value and, through ops elementwise in its shape, its producers. A constraint states a
+/// sharding, which its operand need not have.
 void StepGraph::pin(Value value, const TensorSharding &sharding) {
   SmallVector<Value> worklist = {value};
   while (!worklist.empty()) {
@@ -179,7 +179,7 @@ void StepGraph::findReplicas() {
         continue;
       auto constrain = dyn_cast<ConstrainOp>(user);
       if (constrain && !constrain.getSharding().getOpen().empty())
-        constrain = nullptr; // it does not cover all
+        constrain = nullptr; // it does not cover all uses
       mark(splitsElse, constrain ? axes.read(constrain.getSharding()).dims : own.dims);
     }
   }

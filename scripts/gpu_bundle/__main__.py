@@ -1,4 +1,4 @@
-"""Makes a folder with everything that scripts/gpu-check.sh needs on a machine that has a GPU but not St.
+"""Writes a folder with everything that scripts/gpu-check.sh needs on a machine that has a GPU but not St.
 
   scripts/gpu-bundle.sh [DIR] [--chips=sm_80,sm_90] [--stages=NAME,...] [--build=build] [--large-steps=20] [--standins] [--small]
 

@@ -51,8 +51,8 @@ RULES = [
     (r"opening a GPU failed", "cuDevicePrimaryCtxRetain", "`nvidia-smi` shows whether another process has the GPU for itself"),
     (r"loading kernels failed", "cuModuleLoadDataEx", "update the driver to 580 or newer, whose CUDA 13 the cubins are for"),
     (r"finding a kernel failed", "cuModuleGetFunction", "make the bundle again: kernels and images do not fit"),
-    (r"taking memory of a GPU failed", "cuMemAlloc_v2", DRIVER_NEXT[2]),
-    (r"taking pinned memory of the host failed", "cuMemAllocHost_v2", "`ulimit -l unlimited`, or free memory of the host"),
+    (r"allocating memory of a GPU failed", "cuMemAlloc_v2", DRIVER_NEXT[2]),
+    (r"allocating pinned memory of the host failed", "cuMemAllocHost_v2", "`ulimit -l unlimited`, or free memory of the host"),
     (r"clearing memory of a GPU failed", "cuMemsetD8", "--sync names the command before it"),
     (r"(?:recording|capturing) a graph[^\n]* failed", "cuStreamBeginCapture or cuStreamEndCapture", GRAPHS),
     (r"preparing a graph failed", "cuGraphInstantiateWithFlags", GRAPHS),
@@ -84,7 +84,7 @@ FALLBACKS = [
     (r"^GPU \d+ copies rows one by one[^\n]*", "cuMemcpy2DAsync_v2", "nothing is wrong; report the pitch that the driver refuses"),
     (r"^GPU \d+: the driver compiles PTX[^\n]*", "cuModuleLoadDataEx", "update the driver to 580 or newer, whose CUDA 13 the "
      "cubins are for; until then each start compiles kernels"),
-    (r"^attention: (?![^\n]*not compared)[^\n]*generated kernels[^\n]*", None, "CUDNN_LOGLEVEL_DBG=3 prints why cuDNN has no engine for it"),
+    (r"^attention: (?![^\n]*not compared)[^\n]*generated kernels[^\n]*", None, "CUDNN_LOGLEVEL_DBG=3 prints why cuDNN has no engine for this graph"),
     (r"^products: [^\n]*(?:separate kernels: |not timed: )[^\n]*", None, "CUBLASLT_LOG_LEVEL=5 prints the layouts that were "
      "asked for"),
 ]

@@ -1,5 +1,5 @@
 """Opens one of NVIDIA's libraries and prints its version and properties as a line of JSON. This runs in a separate
-process, so that a library that crashes is known: python3 probe.py KIND NAME...
+process, so that the check survives a library that crashes: python3 probe.py KIND NAME...
 
 KIND is driver, cublasLt, cudnn or nccl; the first name that the loader finds counts. Errors name the call that failed.
 """

@@ -41,7 +41,7 @@ class Log:
 
 
 def end_group(process):
-    """Ends a process group, first with SIGTERM. Training binaries then print the reason for which they wait. A process
+    """Ends a process group, first with SIGTERM. Training binaries then print the reason why they wait. A process
     that hangs in the driver may survive even SIGKILL: then this stops waiting for it."""
     for number, seconds in ((signal.SIGTERM, 1), (signal.SIGKILL, 1)):
         try:

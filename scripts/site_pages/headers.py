@@ -1,4 +1,4 @@
-"""Makes a document of each public header, from its comments and the declarations below them."""
+"""Writes a document about each public header, from its comments and the declarations below them."""
 
 import pathlib
 import re

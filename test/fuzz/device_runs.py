@@ -1,9 +1,9 @@
 """Compiles random programs for a device and runs them there: on the simulated DTU, or as GPU programs on the host.
 
-  device_runs.py TOOLS TARGET PROGRAM      prints what comes out as st-differential does
+  device_runs.py TOOLS TARGET PROGRAM      prints the results in the format of st-differential
 
 The target "cuda-kernels" runs the kernels of a GPU, lowered to the host (st-cuda-host-run), for two steps. The target
-"dtu-rows" is a DTU whose cores hold few rows of scores, so that fused kernels of attention stream them; one with "dtu-strips" has
+"dtu-rows" is a DTU whose cores hold few rows of scores, so that fused kernels of attention stream them; "dtu-strips" has
 few cores, which hold many rows each and compute those of a masked tile strip by strip.
 """
 

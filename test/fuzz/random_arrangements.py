@@ -1,4 +1,4 @@
-"""Random ops that take, place, order or create elements."""
+"""Random ops that read, write, order or create elements."""
 
 import math
 

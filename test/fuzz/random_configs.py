@@ -40,7 +40,7 @@ class RandomConfig:
         keys = {"num_labels": self.rng.choice([1, 2, 3, 5]), **self.maybe(problem_type=problems)}
         if self.family == "vit":
             return keys
-        # Positions of RoBERTa begin behind the padding token.
+        # Positions of RoBERTa begin after the padding token.
         padding = {} if self.family in ENCODERS else self.maybe(pad_token_id=[2])
         return keys | {"classifier_dropout": self.rng.choice([0.0, 0.2]), **padding}
 

@@ -1,4 +1,4 @@
-"""Random differentiable JAX functions: a chain of steps, including control flow.
+"""Random differentiable JAX functions: a sequence of steps, including control flow.
 
 Values stay of order one, and nothing depends on the sign of a rounding error.
 """

@@ -67,7 +67,7 @@ OUR_ROOTS = ("lib/", "dialects/", "passes/", "backends/", "plugins/", "tools/", 
 
 
 def files():
-    """All files of the repository that are there; without git, those of its folders of sources."""
+    """All existing files of the repository; without git, those of its source folders."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode == 0 and listed.stdout:
         return [pathlib.Path(line) for line in listed.stdout.splitlines() if (ROOT / line).is_file()]
@@ -147,7 +147,7 @@ def folder_errors(paths):
 
 
 def functions_of_cpp(text):
-    """The name and number of lines of each function body: a scope in no function, behind a parameter list."""
+    """The name and number of lines of each function body: a scope outside of any function, after a parameter list."""
     code = NO_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     scopes, start = [], 0
     for match in re.finditer(r"[{};]", code):
@@ -189,7 +189,7 @@ def classes_of(text):
 
 
 def class_errors(texts):
-    """Two classes of one name in one namespace, unless no header and no other file sees either of them: the linker takes
+    """Two classes of one name in one namespace, unless no header and no other file sees either of them: the linker uses
     one for both, or a file that includes a header finds two."""
     found = collections.defaultdict(list)
     for path, text in sorted(texts.items()):

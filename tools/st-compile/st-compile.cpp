@@ -82,7 +82,7 @@ struct Flags {
       texts.push_back(std::make_unique<std::string>(std::move(help)));
       options.push_back(std::make_unique<cl::opt<std::string>>(info.name, cl::desc(*texts.back()),
                                                                cl::value_desc(info.valueName)));
-      // As everywhere, the last of repeated flags holds.
+      // The last of repeated flags counts, as in all tools of St.
       options.back()->setNumOccurrencesFlag(cl::ZeroOrMore);
       if (info.valueName == kSwitch)
         options.back()->setValueExpectedFlag(cl::ValueOptional);

@@ -98,7 +98,8 @@ static LogicalResult runPasses(ModuleOp module, StringRef passes) {
 static constexpr llvm::StringLiteral kEmission = "convert-kernels-to-gpu,merge-launches";
 static constexpr llvm::StringLiteral kLater = "_later";
 
-/// Adds a copy of each task's function without launches whose results the update has left.
+/// Adds a copy of each task's function without the launches whose results the update has already
+/// written.
 void HostRun::makeLaterStep() {
   for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
     function->setAttr("llvm.emit_c_interface", UnitAttr::get(module.getContext()));
@@ -137,8 +138,8 @@ LogicalResult HostRun::load(Operation *storage, StringRef name, const ref::Named
   return success();
 }
 
-/// Steps are few, so that optimizing code generation would take longer than it saves. The engine's
-/// option for this level does not reach a machine that the engine makes.
+/// Only a few steps run, so optimised code generation would cost more time than it saves. The
+/// engine does not pass its option for this level to a target machine that it creates.
 static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeMachine() {
   auto host = llvm::orc::JITTargetMachineBuilder::detectHost();
   if (!host)
@@ -148,7 +149,7 @@ static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeMachine() {
 }
 
 LogicalResult HostRun::execute(const ref::NamedTensors &inputs, int steps) {
-  // A value that is read before it is written is NaN, which the results show.
+  // A value that is read before it is written is NaN, so the error appears in the results.
   constexpr int64_t kAlignment = 256;
   memory.assign(bytes + kAlignment, std::byte(0xff));
   base = memory.data();
@@ -175,7 +176,7 @@ LogicalResult HostRun::execute(const ref::NamedTensors &inputs, int steps) {
           {op->getAttrOfType<FlatSymbolRefAttr>(cuda::kFunctionAttr).getValue(), microBatch});
     }
 
-  // The engine compiles a whole module, so the programs must not be in it.
+  // The engine compiles all of a module, so the programs must not be in it.
   OwningOpRef<ModuleOp> code = module.clone();
   for (Operation &op : llvm::make_early_inc_range(code->getBody()->getOperations()))
     if (!isa<func::FuncOp, memref::GlobalOp>(op))

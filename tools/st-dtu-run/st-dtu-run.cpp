@@ -1,7 +1,7 @@
 // Generates code for the programs of a module and runs it on simulated clusters. Tests compare the
 // results with the reference interpreter.
 //
-// Programs need no plan (tools/KernelProgram.h). A program of device code runs unchanged.
+// Programs need no memory plan (tools/KernelProgram.h). A program of device code runs unchanged.
 #include "backends/dtu/codegen/Passes.h"
 #include "backends/dtu/codegen/executable/ExecutableBuilder.h"
 #include "backends/dtu/isa/Isa.h"

@@ -52,9 +52,8 @@ struct FitFlags {
       cl::desc("constants to start from; those that are not fitted keep their values")};
   cl::opt<bool> leaveOneOut{"leave-one-out", cl::init(true), cl::ZeroOrMore,
                             cl::desc("fit again without each row (default: true)")};
-  cl::opt<unsigned> folds{
-      "folds", cl::init(0), cl::value_desc("n"),
-      cl::desc("leave out an n-th of the rows at once instead of one row at a time")};
+  cl::opt<unsigned> folds{"folds", cl::init(0), cl::value_desc("n"),
+                          cl::desc("leave out groups of 1/n of the rows instead of single rows")};
 };
 
 class FitTool {

@@ -121,7 +121,7 @@ absl::StatusOr<::st::proto::PlanLargestModel> PlanTool::findLargest(const PlanIn
            why->empty());
     return why->empty();
   };
-  size_t least = 0, most = scale.sizes.size(); // as many of the first fit; the first that does not
+  size_t least = 0, most = scale.sizes.size(); // the first `least` sizes fit, size `most` does not
   while (least < most) {
     const size_t middle = (least + most) / 2;
     auto does = fits(middle);

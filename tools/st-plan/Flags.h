@@ -37,7 +37,7 @@ struct PlanFlags {
       cl::desc("tokens in a sequence (default: the model's number of positions)")};
   cl::opt<unsigned> labelSequence{
       "label-seq", cl::init(0), cl::value_desc("n"),
-      cl::desc("seq2seq: tokens in a target (default: as many as in a source)")};
+      cl::desc("seq2seq: tokens in a target (default: the number in a source)")};
   cl::opt<std::string> lora{"lora", cl::value_desc("rank:module,..."),
                             cl::desc("train adapters of this rank for the matrices of these "
                                      "modules, and freeze all other parameters")};
@@ -114,7 +114,7 @@ struct PlanFlags {
   cl::opt<unsigned> top{"top", cl::init(8), cl::value_desc("n"),
                         cl::desc("layouts to list (default: 8)")};
   cl::list<std::string> whyNot{"why-not", cl::value_desc("tp=1,pp=32"),
-                               cl::desc("say why the layouts with these degrees lost")};
+                               cl::desc("explain why the layouts with these degrees lost")};
   cl::opt<std::string> emit{"emit", cl::value_desc("file"),
                             cl::desc("write the best layout as a parallel file of st-compile")};
   cl::opt<unsigned> simulate{"simulate", cl::init(3), cl::value_desc("n"),

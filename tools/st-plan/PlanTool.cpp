@@ -103,7 +103,7 @@ static std::string assumeFineTuning(PlanInput &input, bool setsSequence) {
   if (setsSequence)
     input.model.sequence = std::min<int64_t>(input.model.sequence, kTokens);
   return absl::StrCat(input.model.name, " is fine-tuned on sequences of ", input.model.sequence,
-                      " tokens; --task and --seq say otherwise");
+                      " tokens; --task and --seq override this");
 }
 
 constexpr size_t kLargestModelFile = size_t(64) << 20;

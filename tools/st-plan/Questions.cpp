@@ -79,7 +79,7 @@ absl::Status PlanTool::checkQuestions() const {
   struct Companion {
     bool isGiven;
     const char *name;
-    std::vector<std::string> questions; ///< with which it has an effect; "" for a plan
+    std::vector<std::string> questions; ///< the questions that it affects; "" is a plan
   };
   for (const Companion &companion :
        {Companion{!flags.sizes.empty(), "--sizes", {"--largest-model"}},

@@ -1,4 +1,4 @@
-// st-plan: how long a step takes on a cluster, whether it fits, and which layout is best.
+// st-plan: predicts the time and memory of a step on a cluster, and finds the best layout.
 
 #include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Driver/ErrorHandlers.h"

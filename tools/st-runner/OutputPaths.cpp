@@ -95,8 +95,9 @@ absl::Status checkOutputPaths(const RunRequest &request, const std::string &bina
       continue;
     auto [it, isNew] = seen.emplace(identity, file);
     if (!isNew && it->second.flag != file.flag && (it->second.isOutput || file.isOutput))
-      return absl::InvalidArgumentError(absl::StrCat(
-          file.flag, " and ", it->second.flag, " are the same file; an output needs its own"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(file.flag, " and ", it->second.flag,
+                       " are the same file; expected a separate file for each output"));
   }
   return absl::OkStatus();
 }

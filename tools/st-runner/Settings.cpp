@@ -173,7 +173,7 @@ absl::Status Settings::set(absl::string_view spelled, absl::string_view value,
   return absl::OkStatus();
 }
 
-// Abseil's own parser takes several lines for an error and knows no kebab-case.
+// Abseil's own parser prints errors of several lines and does not support kebab-case.
 absl::Status Settings::run(const std::vector<Word> &words) {
   for (size_t i = 0; i < words.size(); ++i) {
     absl::string_view argument = words[i].text;
@@ -243,7 +243,7 @@ absl::Status Settings::replay(const std::string &path) {
     const absl::Status status = set(name, value, absl::StrCat("log ", path));
     if (!status.ok())
       return absl::Status(status.code(), absl::StrCat(path, ":", line, ": ", status.message()));
-    // A default is a value all the same, but nobody gave it.
+    // A default has a value, but no source set it.
     if (source == "default")
       sources.erase(name);
   }

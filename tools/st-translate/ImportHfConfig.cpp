@@ -29,7 +29,7 @@ struct ImportOptions {
                             cl::desc("--import-hf-config: tokens in a sequence (default: 128)")};
   cl::opt<int64_t> labelSequence{
       "label-seq", cl::init(0), cl::value_desc("n"),
-      cl::desc("--import-hf-config: tokens in a target (default: as many as in a source)")};
+      cl::desc("--import-hf-config: tokens in a target (default: the number in a source)")};
   cl::opt<bool> prefix{"prefix-lm",
                        cl::desc("--import-hf-config: clm: the first positions of each sample, its "
                                 "prefix, attend to each other both ways and have no loss")};

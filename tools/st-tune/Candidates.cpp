@@ -76,7 +76,7 @@ static absl::StatusOr<::st::Layout> readLayout(const ::st::proto::PlanLayout &pl
         "expected placement cluster, or an order such as tensor-data-pipeline, found \"",
         plan.placement(), "\""));
   layout.placement = placement.value_or(::st::RankOrder::OfCluster);
-  // The fields must describe the whole planned layout.
+  // The fields must describe the complete planned layout.
   if (!plan.text().empty() && plan.text() != ::st::printLayout(layout))
     return absl::InvalidArgumentError(absl::StrCat("expected layout \"", ::st::printLayout(layout),
                                                    "\" by its fields, found text \"", plan.text(),

@@ -156,7 +156,7 @@ absl::Status GroupGuard::start() {
   if (group < 0)
     return cannotFork();
   if (group > 0) {
-    setpgid(group, group); // Whichever of the two comes first.
+    setpgid(group, group); // Both processes do this, because either may run first.
     return absl::OkStatus();
   }
   setpgid(0, 0);

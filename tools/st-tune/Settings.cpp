@@ -38,7 +38,7 @@ static absl::Status checkNumbers(const TuneFlags &flags) {
   return absl::OkStatus();
 }
 
-/// The command of a trial and how its figures are found.
+/// Reads the command of a trial and the patterns that find its figures.
 static absl::Status readLaunch(const TuneFlags &flags, TuneSettings &settings) {
   settings.steps = flags.steps;
   settings.launchText = flags.launch;
@@ -191,7 +191,7 @@ static absl::Status readDeepSpeed(const TuneFlags &flags, TuneSettings &settings
   if (!text.ok())
     return invalid(settings.deepspeedPath, ": cannot read: ", text.status().message());
   settings.deepspeed = *std::move(text);
-  // A fault in this file would make every trial fail.
+  // An error in this file would make every trial fail.
   return writeDeepSpeedConfig(settings.deepspeed, settings.deepspeedPath, {}).status();
 }
 

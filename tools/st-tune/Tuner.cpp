@@ -18,7 +18,7 @@
 using namespace mlir::st;
 
 constexpr size_t kLargestPlan = size_t(1) << 30;
-/// No planner takes as long.
+/// Longer than any planner takes.
 constexpr double kPlanSeconds = 24 * 3600;
 /// The largest micro-batch of a device; doubling ends here if no other limit stops it.
 constexpr int64_t kMaxMicroBatch = 65536;
@@ -79,7 +79,7 @@ absl::Status Tuner::plan() {
 
 bool Tuner::measuresPlannedHardware() const {
   if (!settings.compiles)
-    return true; // A foreign command runs where it was planned for.
+    return true; // Another program's command runs on the planned devices.
   const std::string flag = flags.planFlag("cluster");
   auto cluster = ::st::findClusterDescription(flag.empty() ? set.cluster : flag);
   return cluster.ok() && cluster->device() == settings.target;

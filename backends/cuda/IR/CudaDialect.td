@@ -46,7 +46,7 @@ def Cuda_ActivationAttr : EnumAttr<Cuda_Dialect, Cuda_Activation, "activation"> 
   let assemblyFormat = "`<` $value `>`";
 }
 
-// Functions with a GPU instruction that is off by a few bits.
+// Functions with an approximate GPU instruction.
 def Cuda_Approximation : I32EnumAttr<"Approximation", "function that a GPU approximates", [
     I32EnumAttrCase<"Exp2", 0, "exp2">, I32EnumAttrCase<"Reciprocal", 1, "reciprocal">]> {
   let cppNamespace = "::mlir::cuda";

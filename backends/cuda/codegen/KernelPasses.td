@@ -143,9 +143,9 @@ def JoinReductions : Pass<"join-reductions", "::mlir::ModuleOp"> {
   let summary = "Joins reductions of the same tensor into one kernel";
   let description = [{
     Needs kernels without addresses, after `split-reductions`. Joins two kernels of kind "reduce" that reduce
-    the same dimensions of the same shape and share an input of that shape. The joined kernel is at the place
-    of the first, so all inputs of the second must be computed by then. Example: the gradients of a norm's
-    scale and shift both sum the incoming gradient, which is then read once.
+    the same dimensions of the same shape and share an input of that shape. The joined kernel is at
+    the position of the first, so all inputs of the second must be computed before it. Example: the
+    gradients of a norm's scale and shift both sum the incoming gradient, which is then read once.
 
     ```mlir
     %0 = st.kernel "reduce" (%a = %g : tensor<64x8xf32>) -> tensor<8xf32> {

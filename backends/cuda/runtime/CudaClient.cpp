@@ -260,7 +260,8 @@ void printAttention(const AttentionImplementations &implementations) {
         static_cast<long long>(all), std::string(implementations.refused.message()).c_str());
 }
 
-/// Prints one line for a program with products that run without their fused epilogue, or untried.
+/// Prints one line for a program with products that run without their fused epilogue, or without a
+/// trial.
 void printProducts(const ProductImplementations &implementations) {
   std::string said;
   if (implementations.refused > 0)
@@ -354,7 +355,7 @@ absl::Status CudaExecutable::load(const proto::Executable &program, CudaExecutab
     rank.sharers = groups.countSharers(rank.number);
     rank.graphs = usesGraphs && !isOneByOne ? &graphs : nullptr;
     rank.oneByOne = isOneByOne ? &oneByOne[rank.device] : nullptr;
-    // Only processes are compared.
+    // Computing times are compared only between processes.
     if (communicator.numProcesses() > 1)
       rank.timer = std::make_unique<WorkTimer>();
   }
@@ -389,16 +390,16 @@ absl::Status CudaExecutable::runRank(size_t rank) {
     ranks[rank].left->forget();
   if (status.ok() || isOneByOne || ranks[rank].stream->isDone().ok())
     return status;
-  return absl::Status(status.code(), absl::StrCat(status.message(),
-                                                  "; a command that the GPU was given before has "
-                                                  "failed: run with --sync to see which"));
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), "; an earlier command of the GPU has "
+                                                     "failed: run with --sync to find it"));
 }
 
 // One thread per rank, because ranks wait for each other. If the host cannot start a thread, no
 // rank waits for it.
 absl::Status CudaExecutable::runStep() {
-  // If another program ran last, it has overwritten everything but the states, including this one's
-  // constants.
+  // If another program ran last, it has overwritten all data except the states, including this
+  // program's constants.
   const CudaExecutable *&last = first ? first->lastToRun : lastToRun;
   for (size_t rank : here)
     if (last != this) {
@@ -471,7 +472,7 @@ private:
   std::vector<Device> known;
 };
 
-// Simulator options have no meaning here.
+// Rejects options of the simulator.
 absl::Status CudaClient::checkOptions() const {
   const ClientOptions none;
   const char *flag = options.timingOnly                    ? "timing-only"

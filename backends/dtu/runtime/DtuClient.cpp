@@ -68,9 +68,8 @@ std::string deviceName(int64_t id) { return absl::StrCat("/device:XLA_DTU:", id)
 
 class DtuExecutable : public Executable {
 public:
-  /// The simulator allocates memory for data on first access; creation takes none.
-  /// `communicator` connects the processes that simulate the ranks together; null if this process
-  /// simulates all of them.
+  /// The simulator allocates memory for data on first access, not here. `communicator` connects the
+  /// processes that simulate the ranks together; null if this process simulates all of them.
   static absl::StatusOr<std::unique_ptr<DtuExecutable>>
   create(const proto::Executable &program, const proto::DtuDescription &description,
          dtu::SimulatorOptions options, const std::string &timeTasks, Communicator *communicator);
@@ -132,7 +131,7 @@ private:
   std::unique_ptr<dtu::ProcessLinks> links; // outlives the simulator
   std::unique_ptr<dtu::Simulator> simulator;
   std::string timeTasks;
-  bool loads = false; ///< a program branches on what it reads from memory
+  bool loads = false; ///< a program branches on values that it reads from memory
   std::vector<dtu::RankSchedule> schedules;
   std::vector<DtuBuffer> arenas;
   std::vector<int64_t> devices;            // of each rank

@@ -239,7 +239,8 @@ ClusterRun::Step ClusterRun::load(Instance &instance, uint32_t index, Slot slot)
   return Step::Next;
 }
 
-/// Synchronisation and links; moves past the slot unless it blocks.
+/// Executes synchronisation and link instructions. Advances past the slot unless the instruction
+/// blocks.
 ClusterRun::Step ClusterRun::synchronise(Instance &instance, uint32_t index, Slot slot) {
   Step step = Step::Next;
   switch (slot.opcode) {

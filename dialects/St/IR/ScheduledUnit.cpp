@@ -48,7 +48,7 @@ std::string mlir::st::findFault(llvm::ArrayRef<ScheduledUnit> order, int64_t chu
   int64_t kinds = hasWeights ? 3 : 2;
   int64_t all = kinds * chunks * microBatches;
   if (static_cast<int64_t>(order.size()) < all) {
-    // If all of these are present, one more is missing.
+    // If all of these units are present, another one is missing.
     llvm::SmallVector<bool> seen(order.size() + 1, false);
     for (const ScheduledUnit &unit : order) {
       auto place =
@@ -64,8 +64,8 @@ std::string mlir::st::findFault(llvm::ArrayRef<ScheduledUnit> order, int64_t chu
   for (const ScheduledUnit &unit : order) {
     std::string name = formatUnit(unit);
     if (unit.chunk >= chunks || unit.microBatch >= microBatches)
-      return name + " is none of " + std::to_string(chunks) + " virtual stages and " +
-             std::to_string(microBatches) + " micro-batches";
+      return name + " is out of range: expected virtual stages below " + std::to_string(chunks) +
+             " and micro-batches below " + std::to_string(microBatches);
     int64_t &next = done[unit.chunk * microBatches + unit.microBatch];
     if (next > unit.kind)
       return name + " appears twice";

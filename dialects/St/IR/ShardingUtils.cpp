@@ -105,9 +105,9 @@ bool mlir::st::hasUnsplitParts(ShardingAttr sharding) {
   });
 }
 
-std::optional<FineSharding> mlir::st::cutAtUnsplitParts(ShardingAttr sharding,
-                                                        ArrayRef<int64_t> shape,
-                                                        function_ref<int64_t(StringRef)> sizeOf) {
+std::optional<FineSharding>
+mlir::st::splitAtUnshardedParts(ShardingAttr sharding, ArrayRef<int64_t> shape,
+                                function_ref<int64_t(StringRef)> sizeOf) {
   MLIRContext *context = sharding.getContext();
   SmallVector<ArrayAttr> dims;
   FineSharding fine;

@@ -64,8 +64,8 @@ struct FineSharding {
 /// Splits the tensor's dimensions at unsharded parts before an axis: [{3, "a"}] of 12 elements is
 /// [{}, {"a"}] of 3 x 4. Elements keep their order in the tensor and on a device. Returns
 /// std::nullopt if a dimension does not divide.
-std::optional<FineSharding> cutAtUnsplitParts(ShardingAttr sharding, ArrayRef<int64_t> shape,
-                                              function_ref<int64_t(StringRef)> sizeOf);
+std::optional<FineSharding> splitAtUnshardedParts(ShardingAttr sharding, ArrayRef<int64_t> shape,
+                                                  function_ref<int64_t(StringRef)> sizeOf);
 /// Returns true if it has unsplit parts.
 bool hasUnsplitParts(ShardingAttr sharding);
 

@@ -10,7 +10,7 @@ include "mlir/IR/EnumAttr.td"
 def St_Dialect : Dialect {
   let name = "st";
   let cppNamespace = "::mlir::st";
-  let summary = "How a training step is distributed over devices and time.";
+  let summary = "Distribution of a training step over devices and time.";
   let description = [{
     The dialect defines these discardable attributes on other ops:
 
@@ -59,7 +59,7 @@ class St_Attr<string name, string attrMnemonic> : AttrDef<St_Dialect, name> {
 }
 
 def St_ShardingAttr : St_Attr<"Sharding", "sharding"> {
-  let summary = "how a tensor is sharded over a mesh";
+  let summary = "the sharding of a tensor over a mesh";
   let description = [{
     For each dimension, the list of mesh axes that shard it, major to minor; and the axes along
     which the value is still unreduced, in the order of their reduction:

@@ -170,7 +170,7 @@ static LogicalResult checkScaled(Operation *op, RankedTensorType from, RankedTen
   return success();
 }
 
-/// Checks that there are as many results as operands, and each pair of types.
+/// Checks that the numbers of results and operands are equal, and checks each pair of types.
 static LogicalResult
 checkPairs(Operation *op, function_ref<LogicalResult(RankedTensorType, RankedTensorType)> check) {
   if (op->getNumOperands() == 0)
@@ -270,7 +270,7 @@ LogicalResult AxisIndexOp::verify() {
                     *this);
   const int64_t end = getAxis() == MeshOp::kMicro ? 1 : *size;
   if (getShift() < 0 || getShift() >= end)
-    return withMesh(emitOpError("expects a shift from 0 to ") << end - 1 << ", found " << getShift(),
-                    *this);
+    return withMesh(
+        emitOpError("expects a shift from 0 to ") << end - 1 << ", found " << getShift(), *this);
   return success();
 }

@@ -43,7 +43,7 @@ void ReshardMoves::visitFrom(const TensorSharding &now, Visit visit) const {
 }
 
 /// The dimension of an axis and its position there; otherwise none, and whether it is unreduced.
-static std::pair<int64_t, int64_t> whereIn(const TensorSharding &sharding, Axis axis) {
+static std::pair<int64_t, int64_t> findPlace(const TensorSharding &sharding, Axis axis) {
   if (std::optional<int64_t> dim = sharding.dimOf(axis))
     return {*dim, *outerOf(sharding.dims[*dim], axis)};
   return {-1, sharding.isUnreducedOver(axis)};
@@ -52,15 +52,15 @@ static constexpr std::pair<int64_t, int64_t> kNowhere = {-1, 0};
 
 bool ReshardMoves::isDirect(const TensorSharding &now, const TensorSharding &next) const {
   return llvm::all_of(spatial, [&](Axis axis) {
-    auto place = whereIn(next, axis);
-    return place == whereIn(now, axis) || place == kNowhere || place == whereIn(to, axis);
+    auto place = findPlace(next, axis);
+    return place == findPlace(now, axis) || place == kNowhere || place == findPlace(to, axis);
   });
 }
 
 bool ReshardMoves::needsNoCollective(const TensorSharding &now) const {
   return llvm::all_of(spatial, [&](Axis axis) {
-    auto place = whereIn(now, axis);
-    return place == kNowhere || place == whereIn(to, axis);
+    auto place = findPlace(now, axis);
+    return place == kNowhere || place == findPlace(to, axis);
   });
 }
 
@@ -244,7 +244,7 @@ void ReshardMoves::reductions(const TensorSharding &now, Visit visit) const {
       reduced.dropUnreduced(axis);
     ReshardStep step;
     step.axes.assign(sequence.begin(), sequence.end());
-    // In one order only: the members of a group have the same order.
+    // Only the ascending order, because all members of a group have the same order.
     if (llvm::is_sorted(sequence)) {
       step.kind = ReshardStep::AllReduce;
       emit(now, step, reduced, visit);
@@ -458,7 +458,7 @@ void ReshardMoves::addPermutation(const TensorSharding &now, TensorSharding next
   ReshardStep step;
   step.kind = ReshardStep::CollectivePermute;
   for (Axis axis : spatial)
-    if (whereIn(now, axis) != whereIn(next, axis))
+    if (findPlace(now, axis) != findPlace(next, axis))
       step.axes.push_back(axis);
   emit(now, std::move(step), std::move(next), visit);
 }

@@ -13,7 +13,7 @@ static constexpr OptionInfo kOptions[] = {
     {"batch", "1", CompilePhase::Import, "n", "sequences in a step, all micro-batches together"},
     {"seq", "128", CompilePhase::Import, "n", "tokens in a sequence; of seq2seq, in a source"},
     {"label-seq", "", CompilePhase::Import, "n",
-     "seq2seq: tokens in a target; default: as many as in a source"},
+     "seq2seq: tokens in a target; default: the number in a source"},
     {"expert-capacity-factor", "", CompilePhase::Import, "x",
      "model with experts: an expert takes at most x times its even share of a sequence's tokens; "
      "default: that of the configuration, else no limit"},

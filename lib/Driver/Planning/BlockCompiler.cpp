@@ -16,9 +16,9 @@ namespace proto = ::st::proto;
 constexpr int64_t kMicroBatches = 2;
 
 /// Without a capacity, a framework sends each token to the devices of its experts, and multiplies
-/// the tokens of each expert without padding. A plan has no batch to route: each expert gets its
-/// even share. St's program instead gathers the weights of experts once per step, and pads tokens
-/// to tiles; its own work is read.
+/// the tokens of each expert without padding. A plan has no batch to route, so the tokens are
+/// assumed to be spread evenly over the experts. St's program instead gathers the weights of
+/// experts once per step, and pads tokens to tiles; the plan reads this work from the program.
 constexpr double kEvenShare = 1;
 
 BlockCompiler::BlockCompiler(const PlanInput &input, std::string target)

@@ -79,8 +79,8 @@ static std::map<std::string, int64_t> findLayers(ProgramOp program) {
   return layers;
 }
 
-/// The block that uses an operand. A kernel may fuse the end of one block with the start of the
-/// next; the block of the user inside the kernel then counts.
+/// The block that uses an operand. If a kernel fuses the end of one block with the start of the
+/// next, this is the block of the user inside the kernel.
 static int64_t blockOfUse(OpOperand &use, const DenseMap<Operation *, int64_t> &blocks) {
   if (auto kernel = dyn_cast<KernelOp>(use.getOwner()))
     for (Operation *inner : kernel.getBody().getArgument(use.getOperandNumber()).getUsers())

@@ -50,14 +50,14 @@ struct Unused {
 };
 } // namespace
 
-static constexpr StringRef kTraining =
-                               "how long the training is and its rates do not change a step",
-                           kBuckets = "a layer's messages are sent together, whatever the buckets",
-                           kSaved = "inputs of layers are kept unsharded on their device",
-                           kEach = "the input of every layer is kept",
-                           kClipping = "clipping is part of the profile's update",
-                           kBalance = "losses of routers take almost no time",
-                           kHead = "the heads of the model are those of its family";
+static constexpr StringRef
+    kTraining = "the length and the learning rates of a training do not change a step",
+    kBuckets = "a layer's messages are sent together, whatever the buckets",
+    kSaved = "inputs of layers are kept unsharded on their device",
+    kEach = "the input of every layer is kept",
+    kClipping = "clipping is part of the profile's update",
+    kBalance = "losses of routers take almost no time",
+    kHead = "the heads of the model are those of its family";
 
 constexpr Unused unused[] = {
     {"lr", kTraining},

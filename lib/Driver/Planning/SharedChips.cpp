@@ -45,8 +45,8 @@ static bool sharesChips(const ::st::Layout &layout, int64_t perChip) {
 }
 
 /// Layers of the stages of a small pipeline that represents others: of the first stage, the last
-/// one and `stages` - 2 between them. The shares of the stages stay the same, because other tasks
-/// overlap if a stage is slower than the others.
+/// one and `stages` - 2 between them. Keeps the shares of the stages, because they determine which
+/// tasks overlap.
 static std::vector<int64_t> representLayers(ArrayRef<int64_t> layers, int64_t stages) {
   constexpr int64_t kMaxLayers = 12;
   std::vector<int64_t> few;
@@ -100,7 +100,7 @@ SimulatedPrograms::contentionOfPipeline(const ::st::SimulatedKey &key, const ::s
   ::st::Contention measured;
   ::st::Layout small;
   if (key.modelStages > 0) {
-    // A program of the whole model has one stage on each group.
+    // A program of the complete model has one stage on each group.
     small = smallPipeline(layout, static_cast<int64_t>(layers.size()), /*isInterleaved=*/false);
   } else {
     const int64_t ranks = key.groupDevices();
@@ -126,7 +126,7 @@ SimulatedPrograms::pipelineOf(const ::st::SimulatedKey &key, const std::vector<i
     std::vector<int64_t> starts(layers.size());
     std::partial_sum(layers.begin(), layers.end(), starts.begin());
     starts.pop_back();
-    // A stage without layers is in a pipeline of the whole model, which the compiler splits.
+    // A stage without layers is in a pipeline of the complete model, which the compiler splits.
     if (llvm::is_contained(layers, 0))
       starts.clear();
     ::st::Layout layout = layoutOf(key);

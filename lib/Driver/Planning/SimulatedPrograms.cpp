@@ -190,7 +190,7 @@ SimulatedPrograms::programsOf(const ::st::SimulatedKey &key) {
 
 absl::StatusOr<std::vector<int64_t>> SimulatedPrograms::layersOfStages(const ::st::Layout &layout) {
   const int64_t count = layout.stages * layout.virtualStages;
-  // Stages of the whole model are not composed of layers.
+  // Stages of the complete model are not composed of layers.
   if (count == 1 || input.model.layersDiffer())
     return std::vector<int64_t>(count, input.model.layers);
   // The split depends on the cost of ops in their shardings, not on schedule and recomputation.

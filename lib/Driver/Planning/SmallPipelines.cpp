@@ -199,7 +199,7 @@ SimulatedPrograms::compareWithPipeline(const ::st::Layout &layout, const Program
   const ::st::PipelineOrder order = makePipelineOrder();
   ST_ASSIGN_OR_RETURN(SmallStep step, simulateSmall(layout, program, std::move(pipeline)));
   step.pipeline.contention = measured;
-  // Correcting one kind changes the others.
+  // A correction of one kind changes the times of the others.
   constexpr int kRounds = 6;
   for (int round = 0; round < kRounds; ++round) {
     ST_ASSIGN_OR_RETURN(const TaskNumbers composed, composedWork(layout, step.pipeline, order));
@@ -216,7 +216,7 @@ SimulatedPrograms::compareWithPipeline(const ::st::Layout &layout, const Program
 /// extrapolated to all layers.
 absl::StatusOr<Contention> SimulatedPrograms::compareReplicas(const ::st::Layout &layout,
                                                               ArrayRef<Program> fewAndMore) const {
-  // A program of the whole model needs no second one.
+  // A program of the complete model needs no second one.
   ST_ASSIGN_OR_RETURN(const SmallStep few, simulateReplicas(layout, fewAndMore.front()));
   ST_ASSIGN_OR_RETURN(const SmallStep more, simulateReplicas(layout, fewAndMore.back()));
   const auto [fewLayers, moreLayers] = layersOfPrograms();

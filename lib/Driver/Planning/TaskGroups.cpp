@@ -156,7 +156,7 @@ std::optional<uint32_t> TensorIndex::find(Value value, double bytes) {
   return found->second;
 }
 
-/// The backward pass keeps the shard of a gathered tensor, and gathers it again.
+/// The step keeps only the shard of a gathered tensor, which the backward pass gathers again.
 void TaskGroups::nameTensors(const llvm::SetVector<Value> &taken,
                              const llvm::SetVector<Value> &outputs, proto::OpWork &work) const {
   if (phase != "forward")

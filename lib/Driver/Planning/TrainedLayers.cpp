@@ -23,8 +23,8 @@ class LayerParameters {
 public:
   LayerParameters(ModuleOp module, const ::st::PlannedModel &model);
 
-  /// The parts that each layer trains; also whether an earlier parameter trains, if `withBackward`:
-  /// then its input has a gradient.
+  /// The parts that each layer trains. With `withBackward` also whether an earlier parameter is
+  /// trained, so that the layer's input has a gradient.
   std::vector<std::string> kinds(bool withBackward) const;
   /// The first layer with a parameter that a pattern of the list matches, if a layer has one.
   std::optional<int64_t> findFirst(StringRef pattern) const;

@@ -113,7 +113,7 @@ void CommandTimer::time(const proto::CudaProduct &product, TimedCommand &timed) 
   timed.flops = 2 * m * n * k * count;
 }
 
-/// Two products, five in a gradient; half of each under a causal mask.
+/// Attention has two products, its gradient five; a causal mask halves each.
 void CommandTimer::time(const proto::CudaAttention &attention, TimedCommand &timed) const {
   const auto heads = static_cast<double>(attention.batch() * attention.heads()),
              rows = static_cast<double>(attention.rows()),

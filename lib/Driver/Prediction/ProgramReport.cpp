@@ -50,5 +50,5 @@ void mlir::st::printPrediction(const ::st::proto::Executable &executable, llvm::
                             kPicosecondsPerMillisecond)
        << " ms\n";
   else
-    os << "  how long a step takes depends on its data\n";
+    os << "  the time of a step depends on its data\n";
 }

@@ -19,8 +19,8 @@ static constexpr StringRef kCheckpoints = "is about checkpoints, which are no pa
 static constexpr StringRef kLogging = "is about what is printed or recorded";
 static constexpr StringRef kTuning = "the planner runs its own search";
 static constexpr StringRef kLauncher = "is about how processes start and read their data";
-static constexpr StringRef kDefault = "allows what is allowed here";
-static constexpr StringRef kOff = "belongs to what is off";
+static constexpr StringRef kDefault = "allows something that st-plan always allows";
+static constexpr StringRef kOff = "belongs to a feature that is off";
 
 static constexpr DeepSpeedKey honoured(StringRef name, Kind kind) {
   return {name, kind, Status::Honoured, ""};
@@ -245,8 +245,9 @@ constexpr DeepSpeedKey table[] = {
     noEffect("train_steps", Kind::Any, kLauncher),
 
     // Features that make the model or the step impossible to plan.
-    off("elasticity", Kind::Section, "a batch that follows the number of devices has no one plan"),
-    off("curriculum_learning", Kind::Section, "sequences that grow have no one plan"),
+    off("elasticity", Kind::Section,
+        "a batch size that depends on the number of devices has no single plan"),
+    off("curriculum_learning", Kind::Section, "sequences of growing length have no single plan"),
     noEffect("curriculum_learning.*", Kind::Any, kOff),
     noEffect("data_efficiency.*", Kind::Any, kOff),
     noEffect("compression_training.*", Kind::Any, kOff),

@@ -109,7 +109,7 @@ static bool isInRange(Kind kind, double number) {
   }
 }
 
-/// Reads a number into `given`; whole ones may be printed as 1.0 or 5e8.
+/// Reads a number into `given`; integers may be printed as 1.0 or 5e8.
 static bool readNumber(Kind kind, StringRef text, GivenArgument &given) {
   bool isWhole = kind == Kind::Integer || kind == Kind::Count || kind == Kind::Size;
   constexpr double exact = 9007199254740992.0; // 2^53

@@ -131,7 +131,7 @@ private:
   std::vector<CommandWord> words;
   std::string word;
   bool isOpen = false;
-  /// Cleared once a bracket did not close: this is no shell text.
+  /// False if a bracket is not closed, so that the text is not a shell command.
   bool bracketsClose = true;
 };
 } // namespace

@@ -55,7 +55,7 @@ static void checkGlobalBatch(Linter &linter) {
       .preventsPlan = true;
 }
 
-/// Interleaving needs a multiple of the number of stages as micro-batches.
+/// With interleaving the number of micro-batches must be a multiple of the number of stages.
 static void checkInterleavedBatches(Linter &linter) {
   const LintLayout &layout = linter.layout;
   int64_t samples =
@@ -159,7 +159,7 @@ static void checkLayoutLine(Linter &linter) {
       linter.report("layout-line", {size.name}, logged->line, "printed " + size.name.str(),
                     Twine(*size.value),
                     "the run prints " + size.text + " of " + Twine(*size.value) +
-                        ", its arguments say " + Twine(given->integer));
+                        ", its arguments specify " + Twine(given->integer));
   }
   // In a dump, the check of the product covers the same contradiction.
   if (linter.log.find("world_size") || !logged->worldSize || !logged->dataParallel)
@@ -188,8 +188,8 @@ static void checkMicroBatchLine(Linter &linter) {
   linter.report("micro-batch-count",
                 {"global_batch_size", "micro_batch_size", "data_parallel_size"}, logged->line,
                 "printed micro-batches", Twine(logged->count),
-                "the run prints " + Twine(logged->count) + " micro-batches, its batch sizes give " +
-                    Twine(layout.globalBatch / samples));
+                "the run prints " + Twine(logged->count) +
+                    " micro-batches, its batch sizes imply " + Twine(layout.globalBatch / samples));
 }
 
 static void checkVocabularyLine(Linter &linter) {
@@ -245,7 +245,7 @@ static void checkRecomputation(Linter &linter) {
     std::optional<int64_t> layers = log.integer(names.layers);
     if (!isUsed || !layers || perPart == 0)
       continue;
-    // "block" counts layers of a stage that are recomputed; they only have to be there.
+    // "block" counts the recomputed layers of a stage, which may be at most all of them.
     bool isBlock = !names.method.empty() && log.text(names.method) == "block";
     if (isBlock ? *layers > perPart : perPart % *layers != 0)
       linter.report("checkpoint-layers",

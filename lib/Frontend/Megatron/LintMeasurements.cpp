@@ -8,7 +8,8 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// A batch that grows during the training: samples are no multiple of it.
+/// Returns true if the batch does not grow during the training, so that the number of samples is a
+/// multiple of it.
 static bool batchIsFixed(const Linter &linter) {
   return linter.layout.globalBatch > 0 && !linter.log.find("rampup_batch_size");
 }
@@ -35,7 +36,7 @@ static void checkConsumed(Linter &linter) {
       linter.report("iteration-batch", {"global_batch_size"}, logged.line,
                     "printed global batch size", Twine(*logged.globalBatch),
                     "an iteration prints a global batch of " + Twine(*logged.globalBatch) +
-                        ", the arguments say " + Twine(batch));
+                        ", the arguments specify " + Twine(batch));
     // Without a checkpoint the count begins at zero; otherwise it continues.
     bool isFresh = linter.log.dumpLine != 0 && !linter.log.find("load");
     int64_t iterations = before ? logged.iteration - before->iteration : logged.iteration;
@@ -66,7 +67,7 @@ static void checkIterations(Linter &linter) {
       linter.report("train-iterations", {"train_iters"}, logged.line, "printed iterations",
                     Twine(logged.total),
                     "an iteration prints a total of " + Twine(logged.total) +
-                        " iterations, the arguments say " + Twine(*total));
+                        " iterations, the arguments specify " + Twine(*total));
       break;
     }
 }

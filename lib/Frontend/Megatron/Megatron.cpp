@@ -319,7 +319,7 @@ void RunBuilder::listKeys() {
         status.reason = argument.note.str();
       } else if (argument.status == ArgumentStatus::Restricted) {
         status.status = KeyStatus::NoEffect;
-        status.reason = "what it would turn on is off";
+        status.reason = "the feature that it configures is off";
       }
       run.keys.push_back(std::move(status));
     }

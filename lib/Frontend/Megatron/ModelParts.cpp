@@ -31,7 +31,7 @@ private:
         log.path + (given ? ":" + std::to_string(given->line) : "") + ": argument '" + name.str() +
         "': expected " + expected.str() + ", found " + (given ? inQuotes(given->text) : "none"));
   }
-  /// Reads a whole number of at least `least` that some versions print as a list.
+  /// Reads an integer of at least `least` that some versions print as a list.
   absl::Status readCount(StringRef name, int64_t least, int64_t &count) const;
   absl::Status readCoefficient(StringRef name, double &coefficient) const;
 

@@ -128,7 +128,7 @@ constexpr Argument table[] = {
     honoured("partition_activations", Kind::Flag),
     honoured("checkpoint_in_cpu", Kind::Flag, &TrainingRun::checkpointsOnHost),
 
-    // How a step runs.
+    // The execution of a step.
     honoured("DDP_impl", Kind::Text, {}, "local|torch"),
     honoured("use_contiguous_buffers_in_ddp", Kind::Flag, &TrainingRun::contiguousGradients),
     honoured("use_contiguous_buffers_in_local_ddp", Kind::Flag, &TrainingRun::contiguousGradients),

@@ -20,7 +20,8 @@ int64_t st::bucketOf(const RelativePositions &positions, int64_t distance, bool 
   const int64_t exact = count / 2;
   if (distance < exact)
     return first + distance;
-  // In single precision, as transformers computes it: rounding decides at the ends of intervals.
+  // In single precision, as transformers computes it: the results differ by rounding at the ends of
+  // intervals.
   const float wavelengths = std::log(static_cast<float>(distance) / static_cast<float>(exact)) /
                             static_cast<float>(std::log(static_cast<double>(positions.maxDistance) /
                                                         static_cast<double>(exact)));

@@ -134,8 +134,8 @@ void st::readT5(ConfigReader &reader, ModelConfig &config) {
   config.scalesAttention = false;
   const bool ties = reader.boolean("tie_word_embeddings", true);
   config.scalesHeadInput = reader.boolean("scale_decoder_outputs", ties);
-  // transformers 5 saves this for a head with a separate table, too, and looks into the
-  // checkpoint to tell.
+  // transformers 5 also saves this for a head with a separate table, and finds out from the
+  // checkpoint.
   if (ties && !config.scalesHeadInput)
     reader.unexpected("scale_decoder_outputs",
                       "true, or false for tie_word_embeddings if lm_head has its own table");

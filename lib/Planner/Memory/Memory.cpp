@@ -236,7 +236,7 @@ double MemoryModel::communicatorBytes() const {
   };
   for (const std::string &name : inputs.profile.memory().communicators())
     add(findGroup(layout, node, name));
-  // Software that splits sequences or experts has a communicator for them.
+  // Software that splits sequences or experts has separate communicators for them.
   auto apart = [&](int64_t ranks, int64_t stride) {
     return RankGroup{ranks, std::clamp<int64_t>(node / stride, 1, ranks)};
   };

@@ -41,7 +41,7 @@ std::vector<Change> changesOf(const StepInputs &inputs, const Layout &layout) {
     add(absl::StrCat("keep the optimizer's moments in 8 bits (optimizer=", coded, ")"),
         [&](Change &c) { c.optimizer = coded; });
   if (layout.recompute != Recompute::Full)
-    add("recompute whole layers (recompute=full)",
+    add("recompute full layers (recompute=full)",
         [](Change &c) { c.layout.recompute = Recompute::Full; });
   for (int64_t zero : {2, 3})
     if (layout.zero < zero && layout.copies() > 1)
@@ -79,7 +79,7 @@ std::string adviseOnMemory(const StepInputs &inputs, const Layout &layout,
       maximum = absl::StrCat(text, ", which is not enough alone");
     }
   }
-  return maximum.empty() ? "take more tensor shards or stages" : maximum;
+  return maximum.empty() ? "use more tensor shards or stages" : maximum;
 }
 
 } // namespace st

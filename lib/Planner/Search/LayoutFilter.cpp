@@ -97,7 +97,7 @@ absl::StatusOr<LayoutFilter> LayoutFilter::parse(absl::string_view text) {
       return absl::InvalidArgumentError(
           absl::StrCat("expected pairs such as tp=1,pp=32 of ", names, "; found \"", part, "\""));
     }
-    // "sp" and "offload" may be without a value, as in printed layouts.
+    // "sp" and "offload" need no value, as in printed layouts.
     const bool isSwitchAlone =
         key->expected == kSwitch && part.find('=') == absl::string_view::npos;
     std::optional<std::string> value = key->read(isSwitchAlone ? "true" : pair.second);
@@ -126,7 +126,8 @@ std::string LayoutFilter::explainNone(const std::vector<Layout> &layouts) const 
       return absl::StrCat("no layout of the space has ", term.key, "=", term.value, ", only ",
                           absl::StrJoin(values, ", "));
   }
-  return "no layout of the space has all of these at once: they do not fill the devices with the "
+  return "no layout in the search space has all of these values: they do not fill the devices with "
+         "the "
          "batch";
 }
 

@@ -51,7 +51,7 @@ public:
 private:
   absl::Status readReference();
   void boundByRoofline(Candidate &candidate) const;
-  /// Sets the bounds of a candidate from blocks, and its fate if it does not fit.
+  /// Sets the bounds of a candidate from blocks, and its outcome if it does not fit.
   void boundByBlocks(Candidate &candidate, const proto::ProgramWork &work,
                      const proto::ProgramWork &kept, BoundDetail detail, double slack);
   bool boundBySketch(Candidate &candidate, BoundDetail detail);
@@ -65,7 +65,7 @@ private:
   void compose(size_t index);
   void keepOnFront(size_t index);
   void setFull(Candidate &candidate, const DeviceMemory &memory, int64_t group, bool isExact) const;
-  /// Takes a candidate one step further. Returns true if it is still open.
+  /// Tightens the bounds of a candidate by one step. Returns true if it is still open.
   bool advance(Open &open);
 
   void judge();

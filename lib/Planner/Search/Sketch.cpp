@@ -63,7 +63,7 @@ bool Line::moveField(const Message &one, const Message &two, Message &to,
   }
 }
 
-/// Lists of numbers are identifiers, not amounts, and stay.
+/// Lists of numbers are identifiers, not amounts, and do not change.
 bool Line::moveList(const Message &one, const Message &two, Message &to,
                     const FieldDescriptor &field) const {
   const Reflection &reader = *one.GetReflection();

@@ -62,7 +62,8 @@ private:
   /// Returns true if the group's task now needs a message that has not arrived.
   bool isWaiting(const GroupState &group) const;
   bool isRunning(const GroupState &group) const { return !group.isFinished() && !isWaiting(group); }
-  /// The time at which the group ends its task, sends, needs a message or gets it, at this rate.
+  /// The next time at which the group ends its task, sends, needs a message or receives it, at this
+  /// rate.
   double nextEvent(const GroupState &group, double rate) const;
   void advance(GroupState &group, double passed, double rate);
   void end(GroupState &group);

@@ -159,7 +159,7 @@ bool SimulatedSearcher::isPromising(double estimated, Candidate &candidate) cons
   if (result.composed >= effort.composed) {
     candidate.fate = Candidate::Bounded;
     candidate.reason = absl::StrFormat(
-        "takes at least %.4g ms; %d other layouts that promised to be faster were composed",
+        "takes at least %.4g ms; %d other layouts with lower estimates were composed",
         candidate.boundMs, result.composed);
     return false;
   }

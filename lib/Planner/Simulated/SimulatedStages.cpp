@@ -66,8 +66,8 @@ absl::Status SimulatedStages::read(std::vector<int64_t> layersOfStages) {
 
 double SimulatedStages::ofGroup(int64_t group, WorkPart part) const {
   double sum = 0, fixed = -std::numeric_limits<double>::infinity();
-  // Stages of the whole model have their own work. Each has its buffers of temporaries when it
-  // runs.
+  // Stages of the complete model have different work. Each has its buffers of temporaries only
+  // while it runs.
   if (key.modelStages > 0) {
     for (int64_t stage = group; stage < count(); stage += layout.stages)
       sum = part == WorkspaceBytes ? std::max(sum, works[stage][part]) : sum + works[stage][part];

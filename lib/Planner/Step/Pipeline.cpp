@@ -107,8 +107,8 @@ std::vector<GroupTimes> PipelineSimulator::simulate(const PipelineOrder &order) 
   std::vector<Group> groups(layout.stages);
   for (int64_t number = 0; number < layout.stages; ++number)
     groups[number].units = order(layout, number);
-  // Forward messages go up and backward ones down. Alternating directions lets each pass take a
-  // wave of either kind through all groups.
+  // Forward messages go to later groups and backward ones to earlier groups. With alternating
+  // directions each pass advances one wave of either kind through all groups.
   for (bool moved = true; moved;) {
     moved = false;
     for (int64_t number = 0; number < layout.stages; ++number)

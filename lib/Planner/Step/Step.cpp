@@ -320,7 +320,7 @@ void Composer::addTiedReduction(std::vector<GroupParts> &rows) const {
 
 /// The update of a group, which begins at `start` on all ranks.
 void Composer::addUpdate(int64_t group, double start, GroupParts &row) const {
-  // All ranks agree on overflows first: who is early waits there.
+  // All ranks first agree on overflows, and early ranks wait there.
   double update = start - row.end;
   std::vector<std::pair<std::string, double>> parts;
   timeUpdate(group, parts);

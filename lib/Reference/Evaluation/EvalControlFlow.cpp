@@ -56,7 +56,7 @@ static Outcome evalWhile(Evaluator &evaluator, WhileOp op) {
   return failed(result) ? Outcome::Failed : setResults(evaluator, *op, state);
 }
 
-// Evaluates for each rank the region whose number `choose` gives.
+// Evaluates for each rank the region whose number `choose` returns.
 template <class Choose>
 static Outcome evalBranches(Evaluator &evaluator, Operation &op, Choose choose) {
   SmallVector<RankValues> results(op.getNumResults(), RankValues(evaluator.getNumRanks()));
@@ -130,14 +130,14 @@ static Outcome evalCustomGradient(Evaluator &evaluator, CustomGradientOp op) {
 static Outcome evalCustomCall(Evaluator &evaluator, CustomCallOp op) {
   if (Outcome outcome = evalCheck(evaluator, op); outcome != Outcome::Unknown)
     return outcome;
-  // Annotations of older JAX versions; their only result is their operand. If the types are equal,
-  // a tensor is not split, so the global tensor and the shard of a device are the same.
+  // Annotations of older JAX versions, whose only result is their operand. If both types are equal,
+  // the tensor is not split, so the global tensor equals the shard of a device.
   constexpr StringRef kAnnotations[] = {"Sharding", "annotate_device_placement",
                                         "SPMDFullToShardShape", "SPMDShardToFullShape"};
   if (llvm::is_contained(kAnnotations, op.getCallTargetName()) && op->getNumOperands() == 1 &&
       op->getOperandTypes() == op->getResultTypes())
     return evalIdentity(evaluator, *op);
-  return toOutcome(op.emitError("the reference interpreter does not know the target '")
+  return toOutcome(op.emitError("the reference interpreter does not support the target '")
                    << op.getCallTargetName() << "'");
 }
 

@@ -1,5 +1,5 @@
-// Collectives of stablehlo, which name ranks by number. A rank is one replica's
-// one partition: rank = replica * partitions + partition.
+// Collectives of stablehlo, which name ranks by number. A rank is one partition of one replica:
+// rank = replica * partitions + partition.
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "lib/Reference/Evaluation/OpHandlers.h"
 #include "lib/Reference/Evaluation/RegionComputation.h"
@@ -207,7 +207,7 @@ Outcome evalAllToAll(Evaluator &evaluator, hlo::AllToAllOp op) {
                     });
 }
 
-/// Moves values between ranks; who receives nothing has zeros.
+/// Moves values between ranks; a rank that receives nothing gets zeros.
 Outcome evalMoves(Evaluator &evaluator, Operation &op,
                   ArrayRef<std::pair<int64_t, int64_t>> moves) {
   if (evaluator.getActiveRanks().size() != evaluator.getNumRanks())

@@ -29,7 +29,7 @@ ElementType TensorCall::resultType() const {
 static LogicalResult checkResultTypes(Operation &op) {
   for (Type type : op.getResultTypes())
     if (!getTensorElementType(type))
-      return op.emitError("the reference interpreter has no values of type ") << type;
+      return op.emitError("the reference interpreter does not support values of type ") << type;
   return success();
 }
 
@@ -60,7 +60,7 @@ LogicalResult Evaluator::evalOnRank(Operation &op, int64_t rank, ArrayRef<Tensor
     if (outcome == Outcome::Failed)
       return failure();
     if (outcome == Outcome::Unknown)
-      return op.emitError("the reference interpreter does not know this op");
+      return op.emitError("the reference interpreter does not support this op");
   }
   for (auto [result, type] : llvm::zip_equal(results, op.getResultTypes())) {
     if (!result)

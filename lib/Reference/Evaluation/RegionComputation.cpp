@@ -102,7 +102,8 @@ LogicalResult RegionComputation::applyOneByOne(ArrayRef<Tensor> args,
   for (Type type : block.getTerminator()->getOperandTypes()) {
     std::optional<ElementType> element = getTensorElementType(type);
     if (!element)
-      return block.getTerminator()->emitError("the reference interpreter has no values of type ")
+      return block.getTerminator()->emitError(
+                 "the reference interpreter does not support values of type ")
              << type;
     results.emplace_back(*element, args[0].getShape());
   }

@@ -42,9 +42,9 @@ Tensor permuted(const Tensor &tensor, std::initializer_list<ArrayRef<int64_t>> g
 constexpr int64_t kRows = 4;
 constexpr int64_t kColumns = 256;
 
-// sums[r][j] += sum over k of a[r * k + i] * b[i * n + j]: every sum runs over
-// i in order, so blocking changes no bit. The variants differ in vector width
-// only: without contraction to fused operations all compute the same.
+// sums[r][j] += sum over k of a[r * k + i] * b[i * n + j]: every sum runs over i in order, so
+// blocking changes no bit. The variants differ only in vector width: without fused multiply-adds
+// all of them compute the same bits.
 template <class T>
 __attribute__((always_inline)) inline void multiplyPanel(int64_t rows, int64_t k, int64_t n,
                                                          int64_t columns, const T *a, const T *b,

@@ -124,7 +124,7 @@ bool scatter(ArrayRef<Tensor> inputs, const Tensor &indices, ArrayRef<Tensor> up
     if (!ok || !windows.isInBounds(start))
       return;
     int64_t at = linearize(start, windows.operandStrides), from = windows.windowedOffset(batch);
-    // The elements of one window are distinct, so the body meets them at once.
+    // The elements of one window are distinct, so one application of the body combines all of them.
     SmallVector<Tensor, 4> args, combined;
     auto take = [&](const Tensor &source, int64_t offset, ArrayRef<int64_t> strides) {
       int64_t width = static_cast<int64_t>(::st::byteWidth(source.getType()));

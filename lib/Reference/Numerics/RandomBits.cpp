@@ -5,9 +5,8 @@
 #include <array>
 #include <cstring>
 
-// Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3",
-// SC 2011: the functions threefry2x32-20 and philox4x32-10. How counters meet
-// elements is XLA's.
+// Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011: the functions
+// threefry2x32-20 and philox4x32-10. Counters are assigned to elements as in XLA.
 namespace mlir::st::ref {
 namespace {
 

@@ -28,8 +28,8 @@ Tensor everySecondRow(const Tensor &rows, int64_t first, int64_t count) {
   return slice(rows, {first, 0}, {2, 1}, {count, rows.getShape()[1]});
 }
 
-// Combines neighbouring rows of [rows, columns] until one row is left. An odd
-// last row waits, so that the order of the elements is kept.
+// Combines neighbouring rows of [rows, columns] until one row is left. An odd last row is kept for
+// the next round, to preserve the order of the elements.
 bool reduceRows(const ScalarComputation &body, Tensors &rows) {
   for (int64_t count = rows[0].getShape()[0]; count > 1; count = (count + 1) / 2) {
     int64_t pairs = count / 2, columns = rows[0].getShape()[1];
@@ -193,7 +193,7 @@ namespace {
 // `selects` prefers to all others; -1 for a window of padding only.
 bool selectPositions(const Tensor &operand, const Window &window, const ScalarComputation &selects,
                      ArrayRef<int64_t> places, Tensor &positions) {
-  // Positions ride along as a second tensor, in which padding is marked by -1.
+  // A second tensor carries the positions of the elements, -1 for padding.
   Tensor numbers = iota(ElementType::I64, {operand.getNumElements()}, 0);
   Tensor none = Tensor::scalar<int64_t>(ElementType::I64, -1);
   Tensor index = padded(numbers.reshaped(operand.getShape()), none, window);

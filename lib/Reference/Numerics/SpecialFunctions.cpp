@@ -33,8 +33,8 @@ double digamma(double x) {
     // Omits the integer part, which would cost the tangent precision near a pole.
     return digamma(1 - x) - kPi / std::tan(kPi * (x - std::round(x)));
   }
-  // The recurrence carries x to where the asymptotic series (Abramowitz and
-  // Stegun 6.3.18) is exact to double precision.
+  // The recurrence increases x until the asymptotic series (Abramowitz and Stegun 6.3.18) is exact
+  // to double precision.
   double result = 0;
   for (; x < 10; x += 1)
     result -= 1 / x;
@@ -80,8 +80,8 @@ double zeta(double s, double q) {
     return std::numeric_limits<double>::quiet_NaN();
   if (q > 0)
     return zetaOfPositive(s, q);
-  // The terms of negative numbers are those of positive ones, 1 - f to -q, with f = q - floor(q),
-  // and for odd s cancel some.
+  // With f = q - floor(q), the terms of negative numbers have the magnitudes of positive ones, 1 -
+  // f to -q. For odd s they cancel some of the other terms.
   double f = q - std::floor(q), sign = std::fmod(s, 2) == 0 ? 1 : -1;
   return zetaOfPositive(s, f) + sign * zetaOfPositive(s, 1 - f) - sign * zetaOfPositive(s, 1 - q);
 }

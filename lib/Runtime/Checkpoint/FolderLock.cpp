@@ -29,7 +29,8 @@ absl::StatusOr<FolderLock> FolderLock::take(const std::string &path) {
   if (::flock(lock.fd, LOCK_EX | LOCK_NB) == 0)
     return lock;
   if (errno == EWOULDBLOCK)
-    return inFile(path, "another run saves its checkpoints here; give each run its own folder");
+    return inFile(
+        path, "another run saves its checkpoints here; expected a separate folder for each run");
   lock.release();
   return lock;
 }

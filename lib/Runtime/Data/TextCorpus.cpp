@@ -56,8 +56,8 @@ void appendSentences(absl::string_view text, std::vector<absl::string_view> &sen
   }
 }
 
-// Splits a sentence without an end (a table, another script), so that there are always places where
-// a segment may begin.
+// Splits a sentence without an end (a table, another script), so that every document has places
+// where a segment may begin.
 void addSentence(Corpus &corpus, const std::vector<Token> &tokens) {
   constexpr size_t kLongestSentence = 256;
   for (size_t begin = 0; begin < tokens.size(); begin += kLongestSentence) {
@@ -190,7 +190,7 @@ absl::StatusOr<Corpus> openIndexedCorpus(const std::string &prefix, const BatchS
   corpus.name = prefix;
   corpus.vocabulary = spec.vocabulary;
   if (spec.task != "clm") {
-    // Only the vocabulary says which tokens mask and separate a pair.
+    // Only the vocabulary defines the tokens that mask and that separate a pair.
     if (spec.tokenizerFiles.empty())
       return absl::InvalidArgumentError(
           absl::StrCat("--data=megatron:", prefix, ": the task ", spec.task,

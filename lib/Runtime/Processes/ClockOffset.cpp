@@ -13,7 +13,7 @@ using Nanoseconds = std::chrono::nanoseconds;
 using Clock = absl::FunctionRef<Nanoseconds()>;
 using Bytes = std::array<uint8_t, sizeof(int64_t)>;
 
-// The first question also sets up the connection.
+// The first request also sets up the connection.
 constexpr int kQuestions = 16;
 
 constexpr char kWhat[] = "the clocks of a trace";

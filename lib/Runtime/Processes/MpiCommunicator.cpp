@@ -96,7 +96,7 @@ absl::Status MpiCommunicator::check(int code, const std::string &what) {
   char text[1024] = "";
   int length = 0;
   mpi.errorText(code, text, &length);
-  return absl::UnavailableError(absl::StrCat(self.name(), ", ", what, ": MPI says \"",
+  return absl::UnavailableError(absl::StrCat(self.name(), ", ", what, ": MPI reports \"",
                                              absl::string_view(text, static_cast<size_t>(length)),
                                              "\""));
 }
@@ -205,7 +205,7 @@ absl::Status MpiCommunicator::wait(MpiLibrary::Handle request, MpiLibrary::Statu
       return absl::OkStatus();
     if (tries % 256 != 255)
       continue;
-    // Other processes may need this processor to answer.
+    // Other processes may need this processor in order to reply.
     std::this_thread::sleep_for(std::chrono::microseconds(20));
     ST_RETURN_IF_ERROR(sweep());
     if (Clock::now() > end) {

@@ -68,7 +68,7 @@ Endpoint endOf(const Socket &socket, NameOf nameOf) {
   return {text, ntohs(address.ip6.sin6_port)};
 }
 
-/// Returns a socket that is not open if the address is unavailable; errno says why.
+/// Returns a socket that is not open if the address is unavailable; errno has the reason.
 Socket tryToListen(const sockaddr *address, socklen_t length) {
   Socket socket(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.isOpen())
@@ -189,7 +189,7 @@ absl::StatusOr<Socket> connectTo(const Endpoint &to, Clock::time_point deadline)
       status = systemError();
       continue;
     }
-    // The limit leaves time for the next address if this one does not answer.
+    // The limit leaves time for the next address if this one does not respond.
     status = waitFor(socket, POLLOUT, std::min(deadline, Clock::now() + std::chrono::seconds(5)));
     int error = 0;
     socklen_t length = sizeof error;

@@ -85,7 +85,7 @@ private:
     // Shared by all threads, guarded by the mutex:
     std::deque<Message> queue;
     bool isSent = true;    ///< the queue is empty and no send is in progress
-    bool hasLeft = false;  ///< has said goodbye
+    bool hasLeft = false;  ///< its last message has arrived
     bool isComing = false; ///< a message has partly arrived
     Clock::time_point heard;
   };
@@ -142,8 +142,9 @@ TcpCommunicator::~TcpCommunicator() {
     for (int64_t i = 0; sendsGoodbye && i < self.processes; ++i)
       if (i != self.process)
         post(i, Message(kGoodbye, {}));
-    // A process that ends before all have said goodbye would be considered lost. A process that
-    // continues for longer than this knows that this one has left.
+    // A process that ends before all have sent their last message would be considered lost. A
+    // process that continues for longer than this has already received the last message of this
+    // one.
     while (sendsGoodbye && !allPeersLeft() && Clock::now() < end)
       left.WaitWithTimeout(&mutex, absl::FromChrono(end - Clock::now()));
     isEnding = true;
@@ -306,7 +307,7 @@ void TcpCommunicator::moveBytes() {
 
 void TcpCommunicator::readFrom(int64_t process) {
   Connection &connection = connections[static_cast<size_t>(process)];
-  // Gives other connections a turn.
+  // Limits the reads from one connection, so that the others are served too.
   constexpr int kMaxReads = 64;
   for (int i = 0; i < kMaxReads; ++i) {
     Message &message = connection.coming;
@@ -361,7 +362,7 @@ void TcpCommunicator::writeTo(int64_t process) {
       return;
     if (gone < 0 && errno != EPIPE && errno != ECONNRESET)
       return onClosed(process, errno);
-    // The peer may have said goodbye before.
+    // The peer may have sent its last message before.
     while (gone < 0 && connection.socket.isOpen())
       readFrom(process);
     if (gone < 0)

@@ -66,7 +66,7 @@ private:
   absl::Status gather();
   absl::Status leaveAddress(int port) const;
   absl::Status assignRank(JoiningPeer peer);
-  /// Tells all connected processes why there will be no group, and returns the error.
+  /// Sends all connected processes the reason why no group is formed, and returns it as an error.
   absl::Status refuse(absl::string_view text, const JoiningPeer *peer = nullptr);
   absl::Status sendPlaces();
 
@@ -176,7 +176,7 @@ absl::Status Join::assignRank(JoiningPeer peer) {
   const auto process = static_cast<size_t>(hello.process);
   if (connections[process].isOpen())
     return refuse(absl::StrCat("two processes have RANK=", hello.process), &peer);
-  // If the peer is already lost, the rendezvous notices.
+  // If the connection to the peer is already lost, the rendezvous notices it.
   Handshake here = Handshake::own();
   (void)sendAll(peer.socket, bytesOf(here), deadline);
   otherEnd(peer.socket).host.copy(places[process].host, sizeof(Place::host) - 1);
@@ -280,7 +280,7 @@ absl::StatusOr<Socket> Join::tryFirst(const Hello &hello) {
 }
 
 absl::Status Join::receivePlaces() {
-  // Process 0 waits for the last process no longer than this, and then says so.
+  // Process 0 waits for the last process no longer than this, and then reports that it is missing.
   const double patience = 2 * seconds();
   const Clock::time_point end = deadlineAfter(patience);
   auto receive = [&](absl::Span<uint8_t> bytes) {
@@ -294,7 +294,7 @@ absl::Status Join::receivePlaces() {
   if (welcome.refusal != 0) {
     std::vector<uint8_t> text(std::min<size_t>(welcome.refusal, kLongestText));
     ST_RETURN_IF_ERROR(receive(absl::MakeSpan(text)));
-    return fail(absl::StrCat("process 0 says: ", std::string(text.begin(), text.end())));
+    return fail(absl::StrCat("process 0 reports: ", std::string(text.begin(), text.end())));
   }
   std::memcpy(key, welcome.key, sizeof key);
   return receive(

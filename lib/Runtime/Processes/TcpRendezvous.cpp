@@ -30,7 +30,7 @@ std::string Rendezvous::describeUnexpectedPeers() const {
   return numStrangers == 0
              ? ""
              : absl::StrCat("; ", numStrangers, numStrangers == 1 ? " connection" : " connections",
-                            " of others came, the last from ", lastStranger);
+                            " from other programs arrived, the last from ", lastStranger);
 }
 
 Rendezvous::Step Rendezvous::read(JoiningPeer &peer) {
@@ -61,7 +61,7 @@ absl::Status Rendezvous::accept() {
 }
 
 absl::StatusOr<JoiningPeer> Rendezvous::next(absl::Span<const Socket> joined, int64_t &lost) {
-  // Traffic from strangers must not extend the deadline.
+  // Traffic from other programs must not extend the deadline.
   while (Clock::now() < deadline) {
     std::vector<pollfd> polled = {{listener.descriptor(), POLLIN, 0}};
     for (const Socket &socket : joined) // closed connections are not polled

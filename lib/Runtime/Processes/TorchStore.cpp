@@ -48,7 +48,7 @@ absl::StatusOr<std::string> waitAndGet(const Socket &store, const std::string &k
   ST_RETURN_IF_ERROR(receiveNumber(store, answer, deadline));
   if (answer != kStopWaiting)
     return noStore();
-  // Without the wait, the store would answer this at once.
+  // Without the wait, the store would reply at once, even if the key is not set.
   const Request get = Request().add(kGet).add(key);
   ST_RETURN_IF_ERROR(sendAll(store, get.bytes, deadline));
   constexpr uint64_t kLargest = 4096;
@@ -68,7 +68,7 @@ absl::Status setInStore(const Socket &store, const std::string &key, const std::
                         Clock::time_point deadline) {
   const Request set = Request().add(kValidate).add(kMagic).add(kSet).add(key).add(value);
   ST_RETURN_IF_ERROR(sendAll(store, set.bytes, deadline));
-  // Setting has no answer; reading the value back proves that it is there.
+  // The store does not reply to a set request; reading the value back proves that it is set.
   return waitAndGet(store, key, deadline).status();
 }
 

@@ -15,7 +15,7 @@
 namespace st {
 namespace {
 
-// Far above any cluster; bounds the time and memory that hostile counts can cost.
+// Far above any cluster; bounds the time and memory that damaged counts can cost.
 constexpr int64_t kMaxRanks = 1 << 20;
 constexpr int64_t kMaxMicroBatches = 1 << 20;
 constexpr int64_t kLargestArena = int64_t{1} << 46;

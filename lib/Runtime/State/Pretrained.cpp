@@ -290,8 +290,7 @@ std::string PretrainedWeights::note() const {
   if (ignored > 0)
     absl::StrAppend(&text, "; ", ignored, " tensors of other heads or buffers ignored");
   if (!fresh.empty())
-    absl::StrAppend(&text, "\nnot in ", folder,
-                    ", so with fresh values: ", absl::StrJoin(fresh, ", "));
+    absl::StrAppend(&text, "\nnot in ", folder, ", so initialised: ", absl::StrJoin(fresh, ", "));
   return text + "\n";
 }
 

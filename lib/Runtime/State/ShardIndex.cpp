@@ -16,7 +16,7 @@ absl::StatusOr<std::map<std::string, std::string>> readShardIndex(const std::str
   const google::protobuf::Value *map = findField(index, "weight_map");
   if (!map || !map->has_struct_value() || map->struct_value().fields().empty())
     return inFile(path, "\"weight_map\" must be an object that names the file of each tensor");
-  // In order, so that the same folder always gives the same error.
+  // Ordered, so that the same folder always causes the same error.
   std::map<std::string, std::string> fileOf;
   for (const auto &[tensor, value] : map->struct_value().fields())
     fileOf[tensor] = value.string_value();

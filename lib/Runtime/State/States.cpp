@@ -15,8 +15,8 @@
 namespace st {
 namespace {
 
-// Elements that one thread initialises or copies at a time: enough to amortise the bookkeeping, few
-// enough to stay in cache while they are copied to replicas.
+// Elements that one thread initialises or copies at a time: large enough to amortise the overhead,
+// small enough to stay in cache while they are copied to replicas.
 constexpr int64_t kInitialised = 1 << 15, kCopied = 1 << 18;
 
 // A chunk of a block that one thread fills and copies to every replica.

@@ -82,7 +82,8 @@ bool Bpe::addBytes(absl::string_view piece, uint32_t begin, std::vector<Symbol> 
   return true;
 }
 
-// One symbol per character. Characters that the vocabulary lacks are bytes or unknown, or vanish.
+// One symbol per character. Characters that the vocabulary lacks become bytes or the unknown token,
+// or are dropped.
 std::vector<Symbol> Bpe::split(absl::string_view word) const {
   std::vector<Symbol> symbols;
   symbols.reserve(word.size());

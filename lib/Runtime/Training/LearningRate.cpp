@@ -111,7 +111,7 @@ absl::StatusOr<DecayStyle> styleOf(const LearningRateOptions &options) {
   return *style;
 }
 
-// The part of the rate's range that is left at this part of the decay.
+// The remaining fraction of the rate's range if the fraction `left` of the decay remains.
 double shareOf(DecayStyle style, double left) {
   switch (style) {
   case DecayStyle::Cosine:

@@ -90,7 +90,7 @@ void RunSaves::leave() {
 absl::Status RunSaves::finish() {
   if (!running)
     return absl::OkStatus();
-  // Each wait is short, so that no process mistakes another one's slow disk for its end.
+  // Each wait is short, so that no process considers another one lost because of a slow disk.
   constexpr int kDone = 0, kFailed = 1, kRuns = 2;
   int state = kRuns;
   while (state == kRuns) {

@@ -166,8 +166,8 @@ bool Supervisor::mayRestart(const Ending &ending) {
   return true;
 }
 
-// Waits until other processes of the run have noticed the loss. Returns false if a signal ends the
-// wait.
+// Waits until the other processes of the run have noticed that this one was lost. Returns false if
+// a signal ends the wait.
 bool Supervisor::waitBeforeRestart() const {
   constexpr double kMaxSeconds = 30;
   const double seconds =

@@ -135,8 +135,7 @@ absl::Status Trainer::run() {
   lastStep = chooseLastStep();
   const bool isWhole = options.trainSteps > 0 || options.trainSamples > 0;
   if (isWhole && trainer.step >= lastStep && !options.timingOnly && !options.evaluation.only) {
-    print(
-        absl::StrFormat("step %d of %d is done: nothing is left to do\n", trainer.step, lastStep));
+    print(absl::StrFormat("step %d of %d is done: no steps remain\n", trainer.step, lastStep));
     return absl::OkStatus();
   }
   printHeading();
@@ -322,7 +321,7 @@ void Trainer::finishTouching() {
   touching->wait();
   constexpr double kGibibyte = 1 << 30;
   if (touched > kGibibyte / 4)
-    print(absl::StrFormat("took %.1f GiB of memory from the host in %.1f s; training waited %.1f s "
+    print(absl::StrFormat("allocated %.1f GiB of host memory in %.1f s; training waited %.1f s "
                           "for it\n",
                           static_cast<double>(touched) / kGibibyte, touching->seconds(),
                           watch.seconds()));

@@ -93,7 +93,7 @@ void RoleInference::takeOverrides() {
   for (auto &[i, given] : overrides.results)
     results[i] = {given.role, given.name, std::nullopt};
   for (auto [argument, result] : findDonatedState(function, updates, alsoState)) {
-    // Donated, but a user's role says that the argument is no state, or gives the result another
+    // The argument is donated, but the user's role for it is not state, or the result has another
     // role.
     bool isKept = arguments[argument].role.empty() || isState(argument);
     if (!isKept || !results[result].role.empty())
@@ -233,8 +233,8 @@ void RoleInference::nameState() {
   }
 }
 
-/// A runner feeds the learning rate and the step number; a scalar's name or type tells which one it
-/// is.
+/// The runner provides the learning rate and the step number. The name or the type of a scalar
+/// distinguishes them.
 LogicalResult RoleInference::nameScalar(unsigned argument) {
   Port &port = arguments[argument];
   ArgumentPath path = pathOf(argument);
@@ -246,7 +246,7 @@ LogicalResult RoleInference::nameScalar(unsigned argument) {
   if (!saysRate && !saysStep && !said.empty())
     return function.emitError("argument ")
            << argument << " \"" << said
-           << "\" is a scalar that a runner does not know; give --roles=arg" << argument
+           << "\" is a scalar that the runner does not provide; give --roles=arg" << argument
            << "=scalar:learning_rate, scalar:step or batch";
   port.name = saysRate || (said.empty() && isFloat) ? "learning_rate" : "step";
   for (unsigned other = 0; other < argument; ++other)
@@ -334,7 +334,7 @@ Attribute RoleInference::initOf(unsigned argument) {
       kind(isScale(function.getArgument(argument)) ? "ones" : "zeros"));
 }
 
-/// Runners feed scalars as f32.
+/// The runner provides scalars as f32.
 void RoleInference::feedAsFloat(unsigned argument) {
   BlockArgument value = function.getArgument(argument);
   RankedTensorType type = typeOf(argument);

@@ -179,8 +179,8 @@ void SeedPlacement::reportReplicated() {
       << llvm::join(replicatedParameters, ", ");
 }
 
-/// The program's argument shardings hold; all other arguments are replicated. A batch is split into
-/// micro-batches first. Donated state keeps the sharding of its argument.
+/// Arguments keep the shardings of the program; arguments without one are replicated. A batch is
+/// split into micro-batches first. Donated state keeps the sharding of its argument.
 void SeedPlacement::seedAnnotated(const ParameterSeeds &rules, const MeshAxes &axes) {
   DenseSet<StringAttr> ruled;
   for (BlockArgument argument : function.getArguments()) {
@@ -240,9 +240,9 @@ int64_t SeedPlacement::tokensOfDevice(BlockArgument argument) const {
   return cast<RankedTensorType>(argument.getType()).getDimSize(1) / config.contextCount;
 }
 
-/// Under a causal mask, late tokens have more keys than early ones. If devices send keys, each one
-/// gets every n-th token, so that all have the same work. Shards that split these tokens further
-/// must divide them; contiguous tokens are padded.
+/// Under a causal mask, late tokens have more keys than early ones. If devices send keys, each
+/// device gets every n-th token, so that all devices have the same work. Shards that split these
+/// tokens further must divide them; contiguous tokens are padded.
 void SeedPlacement::distributeTokens(const MeshAxes &axes) {
   if (config.contextCount == 1)
     return;
@@ -309,7 +309,7 @@ InFlightDiagnostic SeedPlacement::sequenceError() {
 
 LogicalResult SeedPlacement::checkSequence() {
   if (isAnnotated)
-    return sequenceError() << "the program has its own mesh, which determines what its axes split";
+    return sequenceError() << "the program already has a mesh and shardings";
   for (BlockArgument argument : function.getArguments()) {
     if (!hasTokenDim(argument))
       continue;

@@ -115,13 +115,11 @@ LogicalResult ConfigCheck::checkMesh() {
   if (!given)
     return success();
   if (config.dataCount > 1)
-    return error("data")
-           << "data is " << config.dataCount
-           << ", but the program has its own mesh, which determines what its axes split";
+    return error("data") << "data is " << config.dataCount
+                         << ", but the program already has a mesh and shardings";
   if (config.contextCount > 1)
-    return error("context")
-           << "context is " << config.contextCount
-           << ", but the program has its own mesh, which determines what its axes split";
+    return error("context") << "context is " << config.contextCount
+                            << ", but the program already has a mesh and shardings";
   if (given.getNumDevices() == config.shardCount())
     return success();
   return error("device_mapping") << "sharding_size is " << config.shardCount()

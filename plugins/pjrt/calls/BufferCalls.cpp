@@ -124,7 +124,7 @@ absl::Status opaquePointer(PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args &args)
 absl::Status addReference(PJRT_Buffer_IncreaseExternalReferenceCount_Args &args) {
   std::shared_ptr<Storage> storage = args.buffer->array->storage();
   if (!storage)
-    return absl::InvalidArgumentError("Array has been deleted: nothing is left to refer to");
+    return absl::InvalidArgumentError("Array has been deleted: it has no buffer to refer to");
   args.buffer->externalReferences.push_back(std::move(storage));
   return absl::OkStatus();
 }

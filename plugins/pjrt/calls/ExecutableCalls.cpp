@@ -84,7 +84,7 @@ absl::Status outputDimensions(PJRT_Executable_OutputDimensions_Args &args) {
   return absl::OkStatus();
 }
 
-/// Callers ask for the size first, then for the text.
+/// Callers request the size first, then the text.
 absl::Status optimizedProgram(PJRT_Executable_OptimizedProgram_Args &args) {
   ST_ASSIGN_OR_RETURN(const std::string text, printFunction(*args.executable->program));
   args.program->format = "mlir";

@@ -65,7 +65,7 @@ static absl::StatusOr<proto::Executable> compileModule(OwningOpRef<ModuleOp> mod
   return *std::move(code);
 }
 
-/// ResourceExhausted if not even the arguments and results fit into a device's memory.
+/// Returns ResourceExhausted if the arguments and results alone exceed a device's memory.
 static absl::Status checkRoom(const proto::PluginProgram &program, int64_t memoryBytes) {
   int64_t needed = 0;
   for (const auto *ports : {&program.arguments(), &program.results()})
@@ -81,7 +81,7 @@ static absl::Status checkRoom(const proto::PluginProgram &program, int64_t memor
                                                    " bytes on a device, which has ", memoryBytes));
 }
 
-/// Returns, for each argument, whether the caller names the result that reuses its memory.
+/// Returns for each argument true if the caller names the result that reuses its memory.
 static std::vector<bool> findAliased(ModuleOp module) {
   auto function = module.lookupSymbol<func::FuncOp>("main");
   std::vector<bool> aliased;
@@ -150,8 +150,8 @@ static void declareResults(func::FuncOp function) {
   }
 }
 
-/// Compiles the programs between the callbacks of a function. Callbacks get complete arrays, those
-/// of a computation on shards a shard each, so the first device computes the function.
+/// Compiles the programs between the callbacks of a function. Callbacks get complete arrays, or one
+/// shard each in a computation on shards, so the first device computes the function.
 static absl::Status compileSteps(ModuleOp module, const FunctionSource &source,
                                  const DiagnosticCollector &diagnostics,
                                  proto::PluginProgram &program) {
@@ -188,7 +188,7 @@ static absl::Status compileSteps(ModuleOp module, const FunctionSource &source,
   return splitAtCallbacks(module, compile, *program.mutable_host());
 }
 
-/// Answers the function's questions for shardings.
+/// Computes the shardings that the function inspects.
 static absl::Status inspectShardings(ModuleOp module, const FunctionSource &source,
                                      const DiagnosticCollector &diagnostics,
                                      proto::PluginProgram &program) {
@@ -202,7 +202,7 @@ static absl::Status inspectShardings(ModuleOp module, const FunctionSource &sour
       return status;
     return made;
   };
-  return answerInspections(module, compile, program);
+  return resolveInspections(module, compile, program);
 }
 
 absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &source) {

@@ -96,7 +96,7 @@ static absl::Status inspect(OwningOpRef<ModuleOp> module, const SegmentCompiler 
   return absl::OkStatus();
 }
 
-absl::Status answerInspections(ModuleOp module, const SegmentCompiler &compile,
+absl::Status resolveInspections(ModuleOp module, const SegmentCompiler &compile,
                                proto::PluginProgram &program) {
   const SmallVector<stablehlo::CustomCallOp> calls = callsOf(module, kInspectSharding);
   if (calls.empty())

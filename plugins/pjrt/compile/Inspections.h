@@ -12,9 +12,9 @@ namespace st::pjrt {
 constexpr char kInspectSharding[] = "st_inspect_sharding";
 
 /// Removes the calls that request shardings, and adds the shardings to `program`. `compile`
-/// compiles a copy of the function whose additional results are the values in question. In the body
+/// compiles a copy of the function whose additional results are the inspected values. In the body
 /// of a computation on shards a value is manual.
-absl::Status answerInspections(mlir::ModuleOp module, const SegmentCompiler &compile,
+absl::Status resolveInspections(mlir::ModuleOp module, const SegmentCompiler &compile,
                                proto::PluginProgram &program);
 
 } // namespace st::pjrt

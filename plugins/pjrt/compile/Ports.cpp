@@ -197,15 +197,15 @@ void takeDeviceOrders(ModuleOp module, proto::PluginProgram &program) {
 
 // ---- places -----------------------------------------------------------------------------------
 
-/// The dimensions of the program's tensor in front of a port's own: those of the axes over which
-/// the port is unreduced. Complex numbers have one more behind.
+/// The number of dimensions that the program's tensor has before those of the port: one for each
+/// axis over which the port is unreduced. Complex numbers have one more at the end.
 static int leadingDims(const proto::Slice &slice, const proto::PluginPort &port) {
   const bool isComplex =
       port.type() == PJRT_Buffer_Type_C64 || port.type() == PJRT_Buffer_Type_C128;
   return std::max(slice.counts_size() - port.dims_size() - (isComplex ? 1 : 0), 0);
 }
 
-/// HLO's kinds of shardings, and of the dimensions behind a tensor's own.
+/// HLO's kinds of shardings, and of the dimensions that follow those of the tensor.
 constexpr int kUnreduced = 6, kTiled = 3, kReplicated = 0;
 
 /// Converts parts by rank to an HLO sharding: tiles in row-major order, each with the ranks that

@@ -180,7 +180,7 @@ void CollectiveWriter::write(Operation *op) {
       });
 }
 
-/// Removes what only St's passes know from the program of one device.
+/// Removes attributes that only St's passes read from the program of one device.
 static void removeOwnAttributes(ModuleOp module) {
   module.walk([](Operation *op) {
     for (NamedAttribute attribute : llvm::to_vector(op->getDiscardableAttrs()))
@@ -194,7 +194,7 @@ static void removeOwnAttributes(ModuleOp module) {
   });
 }
 
-/// Makes all ops ones of StableHLO.
+/// Replaces all ops by ops of StableHLO.
 static void replaceOtherOps(ModuleOp module) {
   mlir::st::MeshOp mesh = mlir::st::getMesh(module);
   SmallVector<Operation *> own;

@@ -98,8 +98,8 @@ bool LoadedProgram::isDonated(size_t argument, const std::set<int64_t> &kept) co
          !kept.count(static_cast<int64_t>(argument));
 }
 
-/// A donated array must not be a second argument of the same call. The words are those that users
-/// know from JAX's own platforms.
+/// A donated array must not be a second argument of the same call. The error has the wording of
+/// JAX's own platforms.
 absl::Status LoadedProgram::checkDonations(const ArrayLists &arguments,
                                            const std::set<int64_t> &kept) const {
   for (size_t device = 0; device < arguments.size(); ++device) {

@@ -1,4 +1,4 @@
-"""Makes a graph of a torch.export.ExportedProgram."""
+"""Converts a torch.export.ExportedProgram to a graph."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Compares two safetensors files: compare.py EXPECTED ACTUAL [RTOL]. Says how many tensors agree."""
+"""Compares two safetensors files: compare.py EXPECTED ACTUAL [RTOL]. Prints the number of tensors that agree."""
 
 import sys
 

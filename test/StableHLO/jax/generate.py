@@ -2,7 +2,7 @@
 
   generate.py [--debug-info] FOLDER
 
-The models are tiny but whole: embeddings by gather, layer norm, attention,
+The models are tiny but complete: embeddings by gather, layer norm, attention,
 dropout from jax.random, cross-entropy by take_along_axis, gradients, clipping
 by the global norm and AdamW with warm-up. The folder Inputs holds what JAX
 0.10.2 prints.

@@ -180,7 +180,7 @@ def attends(model, mask):
                 ("old", "old", (), "libcudnn.so.9: expected version 9.13.0 or later, found 9.1.0; it computes attention; "
                  "using generated kernels"),
                 ("none", "none", (), f"attention: cuDNN 9.19.0 for 0 of {len(commands)}, generated kernels for the others: "
-                 "cuDNN has no engine for it"),
+                 "cuDNN has no engine for this graph"),
                 ("fails", "fails", (), f"attention: cuDNN 9.19.0 for 0 of {len(commands)}, generated kernels for the others: "
                  "cuDNN: attention failed (status 5000): an engine does not run"),
                 ("wrong", "wrong", (), r"attention: cuDNN 9.19.0 for 0 of \d, generated kernels for the others: in a trial cuDNN's "

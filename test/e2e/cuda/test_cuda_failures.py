@@ -83,7 +83,7 @@ def names_what_failed(layout, gpus):
         env["ST_STANDIN_FAIL"] = f"{name}:2:700"
         done = st.run([gpu, "--steps=3"], env=env)
         st.expect(done.returncode == 1 and done.stderr.endswith(
-            "; a command that the GPU was given before has failed: run with --sync to see which\n") and
+            "; an earlier command of the GPU has failed: run with --sync to find it\n") and
             "an illegal memory access was encountered (700)" in done.stderr, f"ST_SEED={SEED - 1}: {done.stderr}")
         for turn in range(2 if gpus == 1 else 1):  # On a shared GPU, tries both ranks: one launched the kernel.
             done = st.run([gpu, "--steps=3", "--sync"], env={**env, "ST_STANDIN_SEED": str(SEED + turn)})

@@ -43,7 +43,7 @@ def target_with(folder, memory):
 
 
 def counts(folder):
-    """A device that holds the arena and not the scratch memory is too small; "fit" then computes more again."""
+    """A device that holds the arena and not the scratch memory is too small; "fit" then recomputes more."""
     sizes = {}
     for policy in ("none", "full"):
         done = compile_step(folder, "cuda-sm_90", recompute=policy)

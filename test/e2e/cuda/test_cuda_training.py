@@ -78,7 +78,7 @@ def rounds_operands(folder):
 
 
 def shares_a_gpu(folder):
-    """Ranks that share a GPU have their own memory there, and give the losses of ranks with a GPU each."""
+    """Ranks that share a GPU have separate memory there, and compute the losses of ranks with a GPU each."""
     def binary(name, ids):
         mapping = {"stage_0": {f"shard_{i}": f"GPU:{id}" for i, id in enumerate(ids)}}
         layout = {"mode": "sharding", "sharding_size": 2, "sharding_dim": -1, "stage_cnt": 1, "accum_degree": 1,

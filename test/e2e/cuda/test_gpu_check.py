@@ -98,7 +98,7 @@ def without(library):
 
 
 def without_dependency(library):
-    """It needs a library that does not exist."""
+    """The library has a dependency that does not exist."""
     def change(folder):
         path = folder / "standins" / library
         path.write_bytes(path.read_bytes().replace(b"libgcc_s.so.1", b"libgcc_x.so.1"))

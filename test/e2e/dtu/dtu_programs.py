@@ -35,8 +35,8 @@ class Stream:
         self.rng, self.engine, self.first, self.count = rng, engine, first, count
         self.lines = [f'dtu.stream "{engine}" first {first} count {count} {{']
         self.registers = []  # Counters of the loops around.
-        self.trips = [1] * count  # How often each instance comes by here.
-        self.taken = {}  # (set of semaphores, instance) -> what it waits for in this phase
+        self.trips = [1] * count  # The number of times that each instance reaches the current position.
+        self.taken = {}  # (set of semaphores, instance) -> the count that it waits for in this phase
         self.takers = []  # (stream, set of semaphores) that this one gives to
 
     def add(self, instruction):

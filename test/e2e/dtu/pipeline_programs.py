@@ -1,4 +1,4 @@
-"""Steps of a chain of equal layers, as global-to-local emits them: the input of split-tasks."""
+"""Steps of a sequence of equal layers, as global-to-local emits them: the input of split-tasks."""
 
 
 def group_of(stage, groups, kind):

@@ -12,7 +12,7 @@ ran, refused = [], {}
 
 
 def live_state(traced, donated):
-    """Which donated leaves, and so which results, are used by more than their own update.
+    """Returns the donated leaves, and so the results, that are used by more than their own update.
 
     Donated leaf i becomes result i.
     """

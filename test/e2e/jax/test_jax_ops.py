@@ -41,7 +41,7 @@ NOT_PRINTED = {
 # Ops that JAX can print and the dialects refuse by name.
 REFUSED = {
     "stablehlo.rng": "its values depend on the implementation",
-    "stablehlo.infeed, outfeed, send, recv": "programs exchange nothing with the host",
+    "stablehlo.infeed, outfeed, send, recv": "programs do not communicate with the host",
     "stablehlo.after_all, create_token": "programs have no side effects that tokens would order",
     "stablehlo.dynamic_*": "shapes are static",
     "stablehlo.uniform_quantize, uniform_dequantize": "there are no quantized types",

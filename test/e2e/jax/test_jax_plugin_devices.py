@@ -153,7 +153,7 @@ def shards_that_differ(_):
 
 
 def copies_that_differ(_):
-    """Results that a shard_map declares replicated, and that are not: each device has its own, as on JAX's CPU."""
+    """Results that a shard_map declares replicated, and that are not: each device has a different value, as on JAX's CPU."""
     import jax
     import jax.numpy as jnp
     import numpy as np

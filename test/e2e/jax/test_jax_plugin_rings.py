@@ -61,7 +61,7 @@ def moves(_):
 
 
 def ring_attention(query, keys, values, devices):
-    """Softmax attention of a shard's queries with the keys of all shards, which go round a ring."""
+    """Softmax attention of a shard's queries with the keys of all shards, which are passed around a ring."""
     import jax.numpy as jnp
     from jax import lax
 
@@ -82,7 +82,7 @@ def ring_attention(query, keys, values, devices):
 
 
 def ring(_):
-    """Ring attention gives the numbers of attention and its gradients, and each key travels once to each other device."""
+    """Ring attention computes the numbers of attention and its gradients, and each key is sent once to each other device."""
     import jax
     import jax.numpy as jnp
     import numpy as np

@@ -194,7 +194,7 @@ def whole_batch_cases():
 
 
 def marked_layers(layers=5, width=8):
-    """A row of layers; the program marks the fourth layer and the head as starts of stages."""
+    """A sequence of layers; the program marks the fourth layer and the head as starts of stages."""
     r = models.Parameters(11)
     parameters = {"layers": [r.normal(width, width, scale=0.3) for _ in range(layers)], "head": r.normal(width, 1)}
 

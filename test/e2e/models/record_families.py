@@ -138,7 +138,7 @@ def reference(config):
 
 
 def training(config):
-    """The losses of some steps of AdamW and the parameters behind the last one. Norms and biases do not decay."""
+    """The losses of some steps of AdamW and the parameters after the last one. Norms and biases do not decay."""
     model, _ = build(config)
     options = {"lr": ADAMW["lr"], "betas": (ADAMW["beta1"], ADAMW["beta2"]), "eps": ADAMW["epsilon"]}
     parameters = list(model.parameters())

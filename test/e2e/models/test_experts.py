@@ -94,7 +94,8 @@ def exchanges_tokens(folder):
 
 def sends_as_the_formula(folder):
     """8 experts on 8 devices. Without a capacity devices send their parts of two reductions of all parameters in a step: weights of
-    experts are gathered once, and their gradients are reduced and scattered once. With one, tokens travel instead of experts."""
+    experts are gathered once, and their gradients are reduced and scattered once. With one, tokens are sent instead of
+    experts."""
     expert = 8
 
     def sent_bytes(name, config):

@@ -86,8 +86,9 @@ def continues(folder):
 
 
 def sends_the_encoder_once(folder):
-    """Stages that cut the decoder: the encoder's result goes from each stage to the next one, once for all the cross attentions
-    behind it, and its gradient comes back once. Keys and values of cross attention are computed where they are used."""
+    """Stages that divide the decoder: the encoder's result is sent from each stage to the next one, once for all cross
+    attentions after it, and its gradient is sent back once. Keys and values of cross attention are computed where they
+    are used."""
     encoder, decoder, width = 2, 3, T5["d_model"]
     config = {**T5, "num_layers": encoder, "num_decoder_layers": decoder}
     layout = {"mode": "pipeline", "stage_cnt": encoder + decoder, "data": 1, "accum_degree": 2}

@@ -64,7 +64,7 @@ def selections(draw):
 
 
 def window_products(x, window, strides, padding, base, dilations):
-    """Products over windows, from slices: JAX does not differentiate its own."""
+    """Products over windows, from slices, because JAX does not differentiate its own op."""
     x = lax.pad(x, of(x, 1), tuple((low, high, d - 1) for (low, high), d in zip(padding, base)))
     counts = [(x.shape[d] - (w - 1) * dilations[d] - 1) // strides[d] + 1 for d, w in enumerate(window)]
     result = jnp.ones([max(0, count) for count in counts], x.dtype)

@@ -1,5 +1,5 @@
-"""How processes without MPI find each other, and what each reports if they do not: a wrong environment, a process that
-is missing or duplicated, a port in use, and other clients at the port.
+"""Processes without MPI find each other, or report why they do not: a wrong environment, a process that is missing or
+duplicated, a port in use, and other clients at the port.
 
 test_processes.py tests what they do together. Ports are those of this machine.
 """
@@ -86,7 +86,7 @@ def not_all_there(folder):
     double = [start(0, 3, ports[2]), start(1, 3, ports[2]), start(1, 3, ports[2])]
     differ = [start(0, 2, ports[3]), start(1, 3, ports[3])]
     expect_errors(missing, f"process 0 of 3, joining the others at 127.0.0.1:{ports[0]}, waiting for process 1: no message "
-                  "arrived for 2 s, so it is considered lost", "process 2 of 3: process 0 says: no answer from process 1")
+                  "arrived for 2 s, so it is considered lost", "process 2 of 3: process 0 reports: no answer from process 1")
     expect_errors(no_first, f"process 1 of 2, joining the others at 127.0.0.1:{ports[1]}: process 0 was not reached in "
                   "1 s: Connection refused")
     expect_errors(double, *["two processes have RANK=1"] * 3)
@@ -110,8 +110,7 @@ def taken(folder):
 
 
 def strangers(folder):
-    """Clients that connect and are silent, send other data, or begin like a process do not affect the joining
-    processes."""
+    """Other clients do not affect the joining processes: they connect and send nothing, other data, or a valid beginning."""
     port = free_port()
 
     def connect(run, text):
@@ -128,7 +127,7 @@ def strangers(folder):
     expect_success([first, start(1, 2, port)])
     first = start(0, 2, port, 2)
     clients.append(connect(first, b"GET / HTTP/1.1\r\n\r\n"))
-    expect_errors([first], "so it is considered lost; 1 connection of others came, the last from 127.0.0.1:")
+    expect_errors([first], "so it is considered lost; 1 connection from other programs arrived, the last from 127.0.0.1:")
     for client in clients:
         client.close()
 

@@ -81,7 +81,7 @@ def newest(folder):
 
 def in_a_save(folder):
     """Returns True if there are files that a save has not renamed yet."""
-    # os.walk skips folders that vanish meanwhile.
+    # os.walk skips folders that are removed meanwhile.
     return any(".tmp." in name or name.endswith(".next") for _, _, files in os.walk(folder) for name in files)
 
 

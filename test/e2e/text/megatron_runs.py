@@ -1,6 +1,6 @@
 """Small copies of the two Megatron logs, and their model in plain JAX, written from Megatron-LM's model: layer
 normalisation before each block, fused tanh GELU inside and the exact one in the head, products of queries and keys
-divided by the layer's number, first values of residual layers over the root of twice the layers, decay of weights
+divided by the layer's number, initial values of residual layers divided by the root of twice the layers, decay of weights
 alone, a clipped norm and the learning rate of the arguments."""
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Tokenizers of model folders, give the tokens of Hugging Face's own `tokenizers` on all of Unicode. Binaries read text,
+"""Tokenizers of model folders compute the tokens of Hugging Face's own `tokenizers` on all of Unicode. Binaries read text,
 JSON lines and token files with them."""
 
 import json

@@ -212,8 +212,8 @@ def schedule_cases(numbered):
             ("task twice", [["F0", "F1", "F0", "B0", "B1"]] * 2, r"schedule\[0\]: F0 appears twice"),
             ("backward first", [["B0", "F0", "F1", "B1"]] * 2, r"schedule\[0\]: B0 is before F0"),
             ("weights of some", [["F0", "F1", "B0", "B1", "W0"]] * 2, r"schedule\[0\]: W1 is missing"),
-            ("micro-batch of none", [["F0", "F1", "B0", "B1", "F2"]] * 2, "F2 is none of 1 virtual stages and 2"),
-            ("virtual stage of none", [["F0", "F1", "B0", "B1", "F7.0"]] * 2, "F7.0 is none of 1 virtual"),
+            ("micro-batch out of range", [["F0", "F1", "B0", "B1", "F2"]] * 2, "F2 is out of range: expected virtual stages below 1 and micro-batches below 2"),
+            ("virtual stage out of range", [["F0", "F1", "B0", "B1", "F7.0"]] * 2, "F7.0 is out of range: expected virtual stages below 1"),
             ("micro-batch beyond numbers", [["F99999999999999999999"]] * 2, "expected F, B or W")):
         yield parallel_case(f"schedule, {name}", numbered | {"data": 1, "stage_cnt": 2, "accum_degree": 2,
                                                                  "schedule": lists}, error)

@@ -86,8 +86,8 @@ def bytes_of_attention(folder):
 
 
 def bytes_of_ring(folder):
-    """Parts that travel round a ring, and the sums of their gradients, are as many bytes as gathered keys and scattered
-    gradients."""
+    """Parts that are passed around a ring, and the sums of their gradients, have as many bytes as gathered keys and
+    scattered gradients."""
     found = []
     for n in (2, 4):
         sent = {}
@@ -119,7 +119,7 @@ def largest_tensor(folder):
 
 
 def work_of_attention(folder):
-    """Devices that send keys, at once or round a ring, have the work of devices that send heads: that of the pairs that a
+    """Devices that send keys, together or around a ring, have the work of devices that send heads: that of the pairs that a
     causal mask or a sliding window keeps, and at most 10 % more."""
     tokens, n = 16384, 8
     found = []

@@ -1,8 +1,8 @@
 """`--reduce=exact`: every layout gives the same losses and the same checkpoint, to the bit.
 
 Families, precisions and optimizers of different sums train three steps on one device and under a draw of layouts; ST_ALL=1
-takes all layouts. Without the flag the same layouts differ in the last digits, so the comparison can fail. Sums and products
-of a program are held against exact rational arithmetic.
+takes all layouts. Without the flag the same layouts differ in the last digits, so the comparison
+can fail. Sums and products of a program are compared with exact rational arithmetic.
 """
 
 import fractions

@@ -281,7 +281,7 @@ def offload_memory(folder):
 
 
 def offload_by_workers(folder):
-    """A cluster with one transfer engine per core has none to spare, so the kernels' engines copy to the host."""
+    """In a cluster with one transfer engine per core none is unused, so the kernels' engines copy to the host."""
     task, config = MODELS["gpt2"]
     few = folder / "few.textproto"
     text = (st.ROOT / "devices" / "dtu-t10.textproto").read_text()

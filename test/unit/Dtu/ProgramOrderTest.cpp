@@ -62,7 +62,7 @@ TEST(ProgramOrder, DoubleBufferOfAsManySlotsAsAreFree) {
 
 TEST(ProgramOrder, OneSlotLessIsARace) {
   expectError(doubleBuffered(2, 3), "of L1 of core 0, and program 'p'");
-  expectError(doubleBuffered(1, 2), "nothing orders the two");
+  expectError(doubleBuffered(1, 2), "no synchronisation orders them");
 }
 
 TEST(ProgramOrder, ReadsOfTheHostFollowItsWrites) {
@@ -109,7 +109,7 @@ TEST(ProgramOrder, ABarrierOrdersAndNeedsAllThatCome) {
   EXPECT_TRUE(prove(text).ok());
   std::string without = text;
   without.erase(without.find("  barrier"), without.find("  copy") - without.find("  barrier"));
-  expectError(without, "nothing orders the two");
+  expectError(without, "no synchronisation orders them");
   std::string three = text;
   three.replace(three.find("count=2"), 7, "count=4");
   expectError(three, "and program 'p'");

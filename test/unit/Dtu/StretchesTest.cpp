@@ -85,10 +85,10 @@ TEST(Stretches, OneFaultyLayerOfManyIsNamed) {
   // Instructions of a queue's layer.
   constexpr int kLength = 7;
   const std::vector<std::pair<std::string, std::function<void(Layer &)>>> faults = {
-      {"nothing orders the two", [](Layer &layer) { layer.stride = 192; }},
-      {"nothing orders the two", [](Layer &layer) { layer.target = layer.source; }},
-      {"nothing orders the two", [](Layer &layer) { layer.hasWait = false; }},
-      {"nothing orders the two", [](Layer &layer) { layer.hasBarrier = false; }},
+      {"no synchronisation orders them", [](Layer &layer) { layer.stride = 192; }},
+      {"no synchronisation orders them", [](Layer &layer) { layer.target = layer.source; }},
+      {"no synchronisation orders them", [](Layer &layer) { layer.hasWait = false; }},
+      {"no synchronisation orders them", [](Layer &layer) { layer.hasBarrier = false; }},
       {"waits forever", [](Layer &layer) { layer.hasSignal = false; }}};
   for (const auto &[what, plant] : faults)
     for (int at : {0, 1, 7, 18}) {

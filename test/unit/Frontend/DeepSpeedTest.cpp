@@ -127,7 +127,7 @@ TEST(DeepSpeedTest, Errors) {
   EXPECT_EQ(errorOf(R"({"fp16": true})"), "ds.json:1: key 'fp16': expected an object, found true");
   EXPECT_EQ(errorOf(R"({"elasticity": {"enabled": true}})"),
             "ds.json:1: key 'elasticity': expected no such section, or \"enabled\": false, since a "
-            "batch that follows the number of devices has no one plan, found "
+            "batch size that depends on the number of devices has no single plan, found "
             "{\"enabled\":true}");
   EXPECT_EQ(errorOf(R"({"fp16": {"enabled": true}, "bf16": {"enabled": true}})"),
             "ds.json:1: key 'fp16': expected one of fp16 and bf16 to be enabled, found both");

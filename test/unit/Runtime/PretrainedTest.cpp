@@ -49,7 +49,7 @@ protected:
     auto weights = PretrainedWeights::open(folder, program, states);
     EXPECT_TRUE(weights.ok()) << weights.status();
     EXPECT_TRUE((*weights)->apply(executable).ok());
-    EXPECT_TRUE(absl::StrContains((*weights)->note(), "fresh values: b"));
+    EXPECT_TRUE(absl::StrContains((*weights)->note(), "so initialised: b"));
     std::vector<uint8_t> found(48 * width);
     EXPECT_TRUE(executable.arena(1)
                     ->read(program.groups(0).states(0).offset(), absl::MakeSpan(found))

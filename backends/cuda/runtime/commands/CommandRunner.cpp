@@ -14,7 +14,7 @@
 
 namespace st::cuda {
 
-/// Limits of graphs: a graph of fewer commands gains nothing, and every graph of a rank takes GPU
+/// Limits of graphs: a graph of fewer commands saves no time, and every graph of a rank takes GPU
 /// memory.
 static constexpr int64_t kMinRecorded = 3, kMaxRecorded = 200000;
 
@@ -54,7 +54,7 @@ absl::Status CommandRunner::prepare(GpuStream &chosen, const proto::CudaAttentio
   CommandTrial tried(*this, chosen, attention, implementations);
   const absl::Status able = implementations.attention.usesLibrary
                                 ? chosen.prepare(attention, tried)
-                                : absl::CancelledError("another way is asked for");
+                                : absl::CancelledError("another implementation is requested");
   if (able.ok()) {
     ++implementations.attention.byLibrary;
     return absl::OkStatus();
@@ -238,7 +238,8 @@ absl::Status CommandRunner::run(const proto::CudaCommand &command) {
   if (!rank.oneByOne)
     return named(submitTimed(command), command);
   return rank.oneByOne->run(/*waitsForOthers=*/countWork(command) == 0, [&] {
-    // Names a kernel that never ends when the process is ended.
+    // Names the running command if the process is ended during it, for example because a kernel
+    // never ends.
     const NotedOnEarlyEnd noted(
         absl::StrCat("waiting for ", transfers.where(describe(command, context))));
     absl::Status status = submitTimed(command);

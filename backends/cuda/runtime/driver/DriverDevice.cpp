@@ -111,7 +111,7 @@ absl::Status DriverDevice::load(const proto::CudaCode &code) {
       ST_RETURN_IF_ERROR(
           driver.check(driver.setFunctionAttribute(created.function, kMaxSharedBytes,
                                                    static_cast<int>(created.sharedBytes)),
-                       "giving a kernel shared memory"));
+                       "setting the shared memory of a kernel"));
   }
   return absl::OkStatus();
 }
@@ -120,13 +120,13 @@ absl::StatusOr<Address> DriverDevice::allocate(int64_t bytes) {
   ST_RETURN_IF_ERROR(enter());
   DevicePointer memory = 0;
   const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
-  ST_RETURN_IF_ERROR(driver.check(driver.allocate(&memory, size), "taking memory of a GPU"));
+  ST_RETURN_IF_ERROR(driver.check(driver.allocate(&memory, size), "allocating memory of a GPU"));
   {
     std::lock_guard<std::mutex> lock(mutex);
     allocations.push_back(memory);
   }
-  // Without a stream, the clearing would run on the legacy stream, which nothing waits for and
-  // which is not ordered with our streams: it could clear data written meanwhile.
+  // Without a stream, the clearing would run on the legacy stream. No other stream waits for that,
+  // so it could clear data that is written later.
   std::lock_guard<std::mutex> lock(staging);
   ST_RETURN_IF_ERROR(openStagingStream());
   ST_RETURN_IF_ERROR(
@@ -165,7 +165,7 @@ absl::Status DriverDevice::stage(size_t bytes, Begin begin, End end) {
   for (auto &half : halves) {
     if (!half.memory)
       ST_RETURN_IF_ERROR(driver.check(driver.allocatePinned(&half.memory, kStagedBytes),
-                                      "taking pinned memory of the host"));
+                                      "allocating pinned memory of the host"));
     if (!half.event)
       ST_RETURN_IF_ERROR(
           driver.check(driver.createEvent(&half.event, kEventDisableTiming), "creating an event"));
@@ -246,7 +246,7 @@ absl::StatusOr<double> DriverDevice::secondsBetween(const GpuMark &begin,
   ST_RETURN_IF_ERROR(driver.check(
       driver.getElapsedTime(&milliseconds, static_cast<const DriverMark &>(begin).event,
                             static_cast<const DriverMark &>(end).event),
-      "asking for a time"));
+      "querying a time"));
   return milliseconds / 1e3;
 }
 

@@ -220,7 +220,7 @@ CudnnGraph::plan(const CudnnTarget &target, int64_t maxWorkspace, int64_t &works
       cudnn.check(cudnn.getAttribute(heuristics.desc, kCudnnHeuristicsResults, kCudnnDescriptorType,
                                      kMaxEngines, &count, found.data()),
                   "choosing an engine"));
-  absl::Status refused = absl::UnimplementedError("cuDNN has no engine for it");
+  absl::Status refused = absl::UnimplementedError("cuDNN has no engine for this graph");
   for (int64_t i = 0; i < std::min(count, kMaxEngines); ++i) {
     auto plan = std::make_unique<CudnnDesc>(cudnn, kCudnnPlan, "preparing an engine");
     if (target.library)
@@ -233,7 +233,7 @@ CudnnGraph::plan(const CudnnTarget &target, int64_t maxWorkspace, int64_t &works
     if (plan->status.ok())
       plan->status = cudnn.check(
           cudnn.getAttribute(plan->desc, kCudnnPlanWorkspace, kCudnnInt64Type, 1, &one, &workspace),
-          "asking for a workspace");
+          "querying the size of a workspace");
     if (plan->status.ok() && workspace <= maxWorkspace) {
       // The plan refers to its configuration, which is kept with the graph.
       std::move(configs.begin(), configs.end(), std::back_inserter(parts));

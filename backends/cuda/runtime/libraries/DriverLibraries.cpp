@@ -99,7 +99,7 @@ absl::StatusOr<Nccl> openNccl() {
   library.find(nccl.receive, "ncclRecv");
   ST_RETURN_IF_ERROR(library.status);
   int version = 0;
-  ST_RETURN_IF_ERROR(nccl.check(nccl.getVersion(&version), "asking for its version"));
+  ST_RETURN_IF_ERROR(nccl.check(nccl.getVersion(&version), "querying its version"));
   library.expectVersion(version, kNcclMinVersion);
   ST_RETURN_IF_ERROR(library.status);
   return nccl;

@@ -175,8 +175,8 @@ bool CollectiveEmitter::isExchanged(ArrayAttr axes, int64_t bytes, int64_t slot)
   if (bytes > kExchangeBytes || size * slot > builder.machine.l2Bytes ||
       kCellAreaBytes + (size + 1) * slot > builder.machine.l1Bytes)
     return false;
-  // Rings work on the result, so small operands are copied there first. The latency of the links
-  // alone rules out groups with too many pairs.
+  // Rings work on the result, so small operands are copied there first. In groups with too many
+  // pairs, the links' latency makes exchanges slower than rings.
   ::st::Picoseconds rings = planOf(axes, bytes).time + this->rings.copyTime(bytes);
   if (this->rings.exchangeTime({}, size, bytes) > rings)
     return false;
@@ -273,7 +273,7 @@ LogicalResult CollectiveEmitter::allSlice(st::AllSliceOp op, const Placement &op
   return success();
 }
 
-/// A rank that receives nothing holds zeros; a rank that is its own target copies.
+/// A rank without a source returns zeros. A rank that is its own target copies.
 LogicalResult CollectiveEmitter::permute(st::CollectivePermuteOp op, const Placement &operand,
                                          const Placement &result) {
   int64_t entry = table.addPairs(op.getAxes(), op.getPairs());
@@ -323,7 +323,8 @@ LogicalResult CollectiveEmitter::emit(Operation *op, ArrayRef<Placement> operand
        llvm::zip_equal(op->getOperands(), op->getResults(), operands, results)) {
     std::optional<hw::DType> type = getDType(getElementTypeOrSelf(before.getType()));
     if (!type)
-      return op->emitOpError("moves ") << before.getType() << ", a type that the DTU does not have";
+      return op->emitOpError("moves ")
+             << before.getType() << ", a type that the DTU does not support";
     tensors.push_back({typeOf(before), typeOf(after), operand, result, *type});
   }
   // Axes of size 1 need no messages.

@@ -22,7 +22,7 @@ static FailureOr<int64_t> byteSize(Operation *op, Type type) {
   std::optional<hw::DType> dtype = getDType(tensor.getElementType());
   if (!dtype)
     return op->emitOpError("has values of ")
-           << tensor.getElementType() << ", a type that the DTU does not have";
+           << tensor.getElementType() << ", a type that the DTU does not support";
   return tensor.getNumElements() * hw::byteWidth(*dtype);
 }
 
@@ -84,7 +84,7 @@ void TaskEmitter::open(ArrayRef<Access> accesses) {
   if (waitedForLinks || waitedForHost || opened.clash(accesses)) {
     builder.barrierOfQueues();
     opened = OpenAccesses();
-    // The op's own accesses happen after this synchronisation.
+    // The accesses of this op happen after the synchronisation.
     accesses = accessesOfOp;
   }
   opened.insert(accesses);

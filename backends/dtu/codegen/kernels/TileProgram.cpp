@@ -22,7 +22,7 @@ private:
   TileProgram &program;
   const IterationSpace &space;
   DenseSet<Value> accumulators;
-  /// Use lookup, which copies: assigning to one entry may move others.
+  /// Use lookup(), which returns a copy, because assigning to one entry may move others.
   DenseMap<Value, TileRef> refs;
   DenseSet<Value> needed;
 
@@ -245,7 +245,7 @@ LogicalResult Translator::translate(Operation *op) {
   Value result = op->getResult(0);
   if (!getDType(elementType(result)))
     return op->emitOpError("computes ")
-           << elementType(result) << ", a type that the DTU does not have";
+           << elementType(result) << ", a type that the DTU does not support";
   if (auto constant = dyn_cast<hlo::ConstantOp>(op)) {
     std::optional<uint64_t> bits = getSplatBits(constant.getValue());
     if (!bits)
@@ -313,7 +313,7 @@ LogicalResult Translator::run(Block &body) {
       continue;
     if (!getDType(elementType(argument)))
       return body.getParentOp()->emitOpError("reads ")
-             << elementType(argument) << ", a type that the DTU does not have";
+             << elementType(argument) << ", a type that the DTU does not support";
     refs[argument] = addInput(argument, argument, 0);
   }
   for (Operation &op : body.without_terminator()) {

@@ -45,11 +45,11 @@ absl::Status OrderProof::access(size_t index, const Address &address, StridedByt
 
 std::string OrderProof::describe(const OpenRace &race) const {
   const StridedBytes &mine = race.access.bytes;
-  return absl::StrCat(placeOf(race.access.instance, race.access.pc), ": ",
-                      race.access.isWrite ? "writes" : "reads", " bytes ", mine.low, " to ",
-                      mine.high - 1, " of ", memoryName(race.memory), ", and ",
-                      placeOf(race.instance, race.pc), race.isWrite ? " writes " : " reads ",
-                      race.bytes.low, " to ", race.bytes.high - 1, "; nothing orders the two");
+  return absl::StrCat(
+      placeOf(race.access.instance, race.access.pc), ": ", race.access.isWrite ? "writes" : "reads",
+      " bytes ", mine.low, " to ", mine.high - 1, " of ", memoryName(race.memory), ", and ",
+      placeOf(race.instance, race.pc), race.isWrite ? " writes " : " reads ", race.bytes.low,
+      " to ", race.bytes.high - 1, "; no synchronisation orders them");
 }
 
 /// Other ranks may still guarantee the order: a message arrives only after the data from which it
@@ -102,8 +102,8 @@ std::vector<VectorClock> OrderProof::minClocks() const {
     for (size_t one : barrier.waiting)
       for (size_t other : barrier.waiting)
         join(least[one], clocks[other]);
-  // A waiting instance will know what the signalling instance knows now, and that one may be
-  // waiting as well.
+  // A waiting instance will know at least of the accesses that its signalling instance knows of
+  // now. The signalling instance may be waiting as well.
   for (int round = 0; round < 2; ++round)
     for (size_t i = 0; i < instances.size(); ++i) {
       if (instances[i].walker.isDone())

@@ -44,7 +44,7 @@ void mergeDims(CopyPlan &plan) {
   plan.count = static_cast<uint8_t>(kept);
 }
 
-/// Decides how the innermost dimensions run; may reorder them.
+/// Chooses the kind of copy for the innermost dimensions; may reorder them.
 void chooseKind(CopyPlan &plan) {
   int64_t dstWidth = plan.dstWidth, srcWidth = plan.srcWidth;
   if (plan.count == 0) {

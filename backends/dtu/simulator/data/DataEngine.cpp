@@ -67,7 +67,7 @@ void DataEngine::deliverHere(int64_t source, int64_t destination, int64_t channe
   if (!wake)
     return;
   makeReady(destination);
-  // Decrements the count last, because it keeps the workers from leaving.
+  // Decrements the count last, because the workers end when it is 0.
   await(awaited, -1);
 }
 

@@ -7,7 +7,8 @@ namespace {
 
 /// Copying fewer bytes costs less than tracking a deferred copy.
 constexpr int64_t kMinBytes = 1024;
-/// The maximum number per place. If there would be one more, the oldest is carried out.
+/// The maximum number of deferred copies per place. Before one more is added, the oldest is
+/// executed.
 constexpr size_t kMaxCopies = 16;
 
 bool isDense(const RowsView &rows) { return rows.rows == 1 || rows.stride == rows.rowBytes; }

@@ -39,7 +39,7 @@ bool execute(const MatmulInst &inst, ExecContext &context) {
     return false;
   HostMatmul::Operand left = {a.data, a.stride / width, inst.transposeA},
                       right = {b.data, b.stride / width, inst.transposeB};
-  // Cores that copied a tile of B from the same source multiply with it one after the other.
+  // Cores that copied a tile of B from the same source share its packed form.
   PackedB packed;
   int64_t packedBytes = context.matmul->packedBytes(right, inst.type, n, k);
   if (b.isElsewhere && packedBytes > 0)

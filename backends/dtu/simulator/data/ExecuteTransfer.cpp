@@ -209,7 +209,7 @@ bool resolveParts(const RowsInst &inst, ExecContext &context, bool isScatter, Ro
   return rows.table || inst.rows <= 0;
 }
 
-/// index[i] - base; a value outside any table if that overflows.
+/// Returns index[i] - base, or a row outside of any table if the difference overflows.
 int64_t rowAt(const Rows &rows, DType indexType, int64_t base, int64_t i) {
   int64_t value = 0;
   if (indexType == DType::I32) {

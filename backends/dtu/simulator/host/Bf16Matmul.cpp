@@ -1,7 +1,7 @@
-// bf16 matrix products in the host's own bf16 instructions, compiled once for each
-// set that has them: ST_BF16_MATMUL names this copy. Operands are packed into tiles of
-// 16 rows of 16 pairs along k, zeros past their edges, so that one multiplication
-// serves every shape and layout. docs/dtu-isa.md states the order of the sums.
+// bf16 matrix products in the host's own bf16 instructions, compiled once for each set that has
+// them: ST_BF16_MATMUL names this copy. Operands are packed into tiles of 16 rows of 16 pairs along
+// k, padded with zeros, so that the same code multiplies every shape and layout. docs/dtu-isa.md
+// states the order of the sums.
 #include "backends/dtu/simulator/host/HostKernels.h"
 
 #include <immintrin.h>

@@ -206,7 +206,7 @@ ST_INLINE void transposeBlock(void *dst, const void *src, int64_t dstStride, int
 void transpose4(void *dst, const void *src, int64_t rows, int64_t cols, int64_t dstStride,
                 int64_t srcStride) {
   int64_t fullRows = rows / kBlock * kBlock, fullCols = cols / kBlock * kBlock;
-  // Strips of 16 source columns, so that a cache line is used up before it is evicted.
+  // Strips of 16 source columns, so that all of a cache line is read before it is evicted.
   for (int64_t c0 = 0; c0 < fullCols; c0 += 16)
     for (int64_t r = 0; r < fullRows; r += kBlock)
       for (int64_t c = c0; c < c0 + 16 && c < fullCols; c += kBlock)

@@ -13,7 +13,7 @@ struct Div {
     if constexpr (kIsFloat<T>) {
       return x / y;
     } else {
-      // Division by zero gives all ones; dividing the lowest value by -1 gives that value.
+      // A quotient by zero has all bits set; the lowest value divided by -1 is that value.
       if (y == 0)
         return static_cast<T>(~Wrapping<T>(0));
       if (Traits<T>::isSigned && y == T(-1))

@@ -77,8 +77,8 @@ private:
   std::map<const GroupTask *, TimedTask> tasks;
   std::map<Route, std::deque<PendingMessage>> pending;
   std::map<Route, size_t> waiting; ///< the group that waits on each route
-  /// The time at which a group reaches its next message. Groups at one instant run in the order of
-  /// their numbers.
+  /// The time at which a group reaches its next message. Groups that are due at the same time run
+  /// in the order of their numbers.
   using Due = std::pair<Picoseconds, size_t>;
   std::priority_queue<Due, std::vector<Due>, std::greater<Due>> due;
   int64_t instructions = 0;
@@ -223,9 +223,9 @@ absl::Status TaskReplay::meet(size_t index, Picoseconds now) {
   return resume(index);
 }
 
-/// A group stops where one of its ranks waits. If another group waits for a later send of a
-/// different rank of this group, that send must not be blocked: it is the first message of a rank
-/// that receives nothing before it.
+/// A group stops at the first event for which one of its ranks waits. If another group waits for a
+/// later send of a different rank of this group, that send must not be blocked: it is the first
+/// message of a rank that receives nothing before it.
 bool TaskReplay::sendAhead(ReplayGroup &group) {
   if (!group.task)
     return false;
@@ -289,8 +289,8 @@ timeTasks(const proto::DtuDescription &description, const std::vector<RankConfig
     tasks.push_back(sumUpRanks(std::move(task), first));
     longest = std::max(longest, tasks.back().duration);
   }
-  // A receive starts before the message is needed. If all messages arrive when any task would be
-  // over, the rest of the task is what needs them.
+  // A receive starts before the message is needed. With messages that arrive after the end of any
+  // task, the remaining time of the task is the part that needs them.
   TaskTimings late(description, ranks, programs, /*logs=*/false, /*arrival=*/longest);
   for (size_t i = 0; i < tasks.size(); ++i) {
     if (std::all_of(tasks[i].events.begin(), tasks[i].events.end(),

@@ -145,9 +145,9 @@ absl::Status TaskTimings::listOuterMessages(size_t first, const DecodedProgram &
   return absl::OkStatus();
 }
 
-/// Two sets with one key are the same set at two places of the machine: rank by rank, their
-/// programs have one form, their messages take the same routes, and they share chips, groups of
-/// chips and devices in the same pattern.
+/// Two sets have the same key if they are equal except for their place in the machine: rank by
+/// rank, their programs have one form, their messages take the same kinds of routes, and they share
+/// chips, groups of chips and devices in the same pattern.
 std::string TaskTimings::keyOf(const RankSet &set, const std::vector<TaskMessages> &rankMessages,
                                size_t first, TaskRun run, const Form &form) const {
   std::string key = absl::StrCat(form.id, "\n");
@@ -246,7 +246,7 @@ TaskTimings::RingSegment TaskTimings::segmentOf(const RankSet &set,
       isEquivalent = sendsEqually(i, segment);
     if (isEquivalent && ownsGroups(segment))
       return {segment, /*sharesLink=*/false};
-    // Logs name ranks that run.
+    // A log needs all ranks of the set, by their numbers.
     if (isEquivalent && !logs && isChip(segment))
       return {segment, /*sharesLink=*/true};
   }
@@ -257,7 +257,7 @@ std::optional<TaskTimings::Representative> TaskTimings::representativeFor(const 
                                                                           size_t first, TaskRun run,
                                                                           const Form &form,
                                                                           const std::string &key) {
-  // Logs name ranks.
+  // A log is about the ranks of one set, so its runs are not shared.
   if (logs || form.variesByRun)
     return std::nullopt;
   for (const auto &[firstOther, others] : earlier) {
@@ -309,7 +309,7 @@ TaskTimings::measure(const RankSet &set, const std::vector<TaskMessages> &rankMe
   return measureSegment(set, run, {count});
 }
 
-/// Times one segment on behalf of the whole set; null if no segment can represent it.
+/// Times one segment that represents the complete set; null if no segment can represent it.
 absl::StatusOr<std::shared_ptr<const TaskTiming>>
 TaskTimings::measureSegment(const RankSet &set, TaskRun run, RingSegment segment) {
   std::vector<RankSchedule> schedules(configs.size());

@@ -46,7 +46,8 @@ private:
     if (address.space == Space::L1)
       use(address.core);
   }
-  /// Strides in L3 decide what shares a burst; other strides decide what is read again.
+  /// Strides in L3 determine which elements share a burst; strides elsewhere only which elements
+  /// are read again.
   void use(const FlatDims &dims, const std::vector<int64_t> &strides, bool isSource, Space space) {
     for (size_t i = 0; i < dims.sizes.size(); ++i) {
       use(dims.sizes[i]);
@@ -88,7 +89,7 @@ void StreamForm::enter(const LoopInst &loop) {
   varying |= atHead[loop.begin];
 }
 
-/// After a loop, registers hold what its last trip left, or their earlier values if it made no
+/// After a loop, registers have the values of its last trip, or their earlier values if it had no
 /// trip.
 void StreamForm::leave(const LoopInst &loop) {
   atHead[loop.begin] |= varying;
@@ -117,7 +118,7 @@ void StreamForm::visitControl(size_t at) {
     absl::StrAppend(text, "r", leaves.unless);
     break;
   }
-  // An index that only computes addresses contributes its slot and nothing else.
+  // Of an index that only computes addresses, only the slot is part of the form.
   case Opcode::Index: {
     const IndexInst &inst = program.indices[slot.index];
     varying.set(inst.dst, meets(varying, inst.value));

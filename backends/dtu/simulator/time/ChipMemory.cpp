@@ -40,8 +40,8 @@ int64_t simulated(const ChipState &state) {
   return result;
 }
 
-/// Returns true if the code from `at` on does the same as the code from `from` to `to`, and sets
-/// where that ends.
+/// Returns true if the code from `at` on is equivalent to the code from `from` to `to`, and sets
+/// the place where it ends.
 bool isAlike(const ChipState::Place &from, const ChipState::Place &to, const ChipState::Place &at,
              ChipState::Place &end) {
   const StreamCode &theirs = *from.code, &own = *at.code;
@@ -165,7 +165,7 @@ void KnownStretches::forget(size_t index) {
   chip.replayed = nullptr;
 }
 
-/// Keeps a stretch that did enough work and in which no message was sent, received or waited for.
+/// Stores a stretch if it is long enough, and if no message was sent, received or waited for in it.
 void KnownStretches::finish(Chip &chip, std::shared_ptr<const ChipState> now,
                             int64_t disturbances) {
   const ChipState &from = *chip.recorded->from;

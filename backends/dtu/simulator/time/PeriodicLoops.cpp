@@ -127,8 +127,8 @@ bool PeriodicLoops::record(const Chip &chip, Picoseconds now, Snapshot &snapshot
   return true;
 }
 
-/// A server matches if it is busy for equally long from now on, or has been idle since the same
-/// earlier time.
+/// A server matches if it stays busy for the same time from now on, or has been idle for the same
+/// time.
 bool PeriodicLoops::serversMatch(const Chip &chip, Picoseconds now,
                                  const Snapshot &snapshot) const {
   size_t at = 0;
@@ -142,8 +142,8 @@ bool PeriodicLoops::serversMatch(const Chip &chip, Picoseconds now,
   return result;
 }
 
-/// An instance that is later than at the same point of the last period runs a long instruction and
-/// does not take part.
+/// An instance that is later than at the same point of the last period is in a long instruction,
+/// and is not part of the period.
 bool PeriodicLoops::matches(const Chip &chip, Picoseconds now, const Snapshot &snapshot) const {
   if (snapshot.disturbances != chip.disturbances || now == snapshot.time)
     return false;
@@ -297,7 +297,7 @@ bool PeriodicLoops::search(Chip &chip, Picoseconds now) {
   return false;
 }
 
-/// Assumes that registers change again by what they changed since the last matching state;
+/// Assumes that registers change again by the same amounts as since the last matching state;
 /// endFollowing() verifies this.
 void PeriodicLoops::beginFollowing(Chip &chip, Search &search, Picoseconds now) {
   search.period = search.trips;
@@ -444,8 +444,8 @@ void PeriodicLoops::add(Chip &chip, int64_t times) {
   }
 }
 
-/// If the trips were added up to a time not before `now`, nothing has happened on the chip since,
-/// and events due then come after the message.
+/// If the added trips end at or after `now`, nothing has happened on the chip since, and its events
+/// come after the message.
 bool PeriodicLoops::rollBack(size_t rank, const TimeRank::Channel &channel, Picoseconds now) {
   const size_t index = chipOf[rank];
   Chip &chip = chips[index];

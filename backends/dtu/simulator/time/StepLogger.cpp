@@ -59,7 +59,7 @@ StepLogger::StepLogger(const std::vector<RankConfig> &ranks, StepLog &log)
   log.sums.resize(ranks.size());
 }
 
-/// A receive says which message is missing. If there is none, a send may block the work that
+/// If a receive waits, its message is the cause. Otherwise a send may block the work that
 /// overwrites its source. Time after a message belongs to that message. Returns std::nullopt if no
 /// message has occurred in this idle time.
 std::optional<Kind> StepLogger::idleKind(size_t rank, const Rank &state) const {

@@ -138,7 +138,7 @@ bool TimeEngine::replayTogether(Picoseconds now) {
   return true;
 }
 
-/// An instance without work waits for another one.
+/// Sets the state of an instance, and logs the change of the number of running workers.
 void TimeEngine::setState(size_t rank, Instance &instance, State state, Picoseconds now) {
   if (logger && isWorker(instance)) {
     const int change = (state == State::Running) - (instance.state == State::Running);

@@ -1,4 +1,5 @@
-// Runs of one segment of a ring of ranks on behalf of the others, and how the others join in.
+// Runs one segment of a ring of ranks, which represents the others until their states begin to
+// differ.
 #include "backends/dtu/simulator/time/TimeEngine.h"
 
 namespace st::dtu {
@@ -30,7 +31,7 @@ bool TimeEngine::maySendOutside(size_t rank, uint32_t index) {
     return false;
   const DecodedProgram &program = *ranks[rank].program;
   StreamPosition position = instance.position;
-  std::string ignored; // The instance itself meets the fault.
+  std::string ignored; // The instance reports the fault when it runs.
   while (position.pc < instance.stream->slots.size()) {
     const Slot slot = instance.stream->slots[position.pc];
     if (slot.opcode == Opcode::Send)
@@ -44,8 +45,7 @@ bool TimeEngine::maySendOutside(size_t rank, uint32_t index) {
   return false;
 }
 
-/// Until now, each segment did the same as the first, with ranks and chips that are as many places
-/// away.
+/// Until now, each segment ran like the first one, with the corresponding ranks and chips.
 void TimeEngine::unfold(const Event &next) {
   Rotation &rotation = *boundary->rotation;
   std::vector<Event> added;
@@ -107,7 +107,7 @@ void TimeEngine::unfoldRank(size_t rank, size_t segments) {
     if (instance.state == State::Message)
       instance.waitFor = moved(instance.waitFor);
     instance.position.registers[kRank] = configs[other].rankInGroup;
-    // Nothing that decides in a core or dte stream depends on the rank.
+    // In a core or dte stream no value that affects a decision depends on the rank.
     if (!isWorker(instance) && instance.state != State::Done)
       findPosition(other, instance);
   }

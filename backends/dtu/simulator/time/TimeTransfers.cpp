@@ -1,5 +1,4 @@
-// Instructions of the time engine that touch memories and links: how many bytes they move, and
-// where.
+// Instructions of the time engine that access memories and links, with the bytes that they move.
 #include "backends/dtu/simulator/time/TimeEngine.h"
 
 #include "absl/strings/str_cat.h"
@@ -121,7 +120,8 @@ Completion TimeEngine::rows(size_t rank, const Instance &instance, Slot slot, Pi
   return machine.transfer(rank, instance.number, now, traffic, 3);
 }
 
-/// The time engine has no data: the value is what the instance loaded when the program ran on data.
+/// The time engine has no data, so it uses the value that the instance loaded when the program ran
+/// on data.
 void TimeEngine::load(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
   Rank &state = ranks[rank];
   Instance &instance = state.instances[index];

@@ -39,7 +39,7 @@ static constexpr StringRef kCompiler = "the compiler chooses what it fuses and o
 static constexpr StringRef kEvents =
     "events always have loss, learning rate, batch size, times and the program's metrics";
 static constexpr StringRef kAlwaysInEvents = "events always have it";
-static constexpr StringRef kAutoresume = "NVIDIA's autoresume service is not asked";
+static constexpr StringRef kAutoresume = "NVIDIA's autoresume service is not used";
 static constexpr StringRef kRetrieval = "belongs to retrieval models";
 static constexpr StringRef kPictures = "belongs to vision models";
 static constexpr StringRef kProcesses = "the processes of a run find each other by themselves";
@@ -48,7 +48,7 @@ static constexpr StringRef kMapped = "token files are mapped into memory and rea
 static constexpr StringRef kFolders = "checkpoints are folders of safetensors files";
 static constexpr StringRef kRelative = "relative positions are refused";
 static constexpr StringRef kLatent = "multi_latent_attention is refused";
-static constexpr StringRef kTokens = "token files have tokens";
+static constexpr StringRef kTokens = "token files contain tokens, not text";
 static constexpr StringRef kCollector = "a run has no garbage collector";
 
 constexpr Rule table[] = {
@@ -255,11 +255,11 @@ constexpr Rule table[] = {
     program("reset_position_ids", "--reset-position-ids of st-compile and of the run", kGpt),
     unused("mmap_warmup", kMapped),
     unused("mmap_bin_files", kMapped),
-    unused("data_cache_path", "samples have no files of indices"),
-    unused("num_dataset_builder_threads", "samples have no files of indices"),
+    unused("data_cache_path", "samples have no index files"),
+    unused("num_dataset_builder_threads", "samples have no index files"),
     unused("create_attention_mask_in_dataloader", "the program computes its masks"),
     unused("num_workers", "the training process prepares the batches"),
-    unused("merge_file", "token files have tokens, which nobody merges"),
+    unused("merge_file", "token files contain tokens, which are not merged"),
     unused("tokenizer_model", kTokens),
     unused("tiktoken_pattern", kTokens),
     unused("tiktoken_num_special_tokens", kTokens),
@@ -323,5 +323,5 @@ CompileRule mlir::st::findCompileRule(const Argument &argument) {
   if (isOf(argument, implementationArguments()) || isOf(argument, modelArguments()) ||
       isOfProcesses(argument))
     return unused(argument.name, argument.note);
-  return only(argument.name, "None|False|0|0.0", "st-compile does not know what to do with it");
+  return only(argument.name, "None|False|0|0.0", "st-compile does not support it");
 }

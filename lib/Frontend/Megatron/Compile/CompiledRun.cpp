@@ -86,7 +86,7 @@ private:
   CompiledRun result;
   /// For each refused argument the expected value, and for each ignored argument the reason.
   llvm::StringMap<std::string> refused, ignored;
-  bool isRing = false; ///< keys and values travel round a ring
+  bool isRing = false; ///< keys and values are passed around a ring
 };
 } // namespace
 
@@ -377,7 +377,7 @@ void CompiledRunBuilder::setLearningRate() {
 void CompiledRunBuilder::setLength() {
   const GivenArgument *ramp = log.find("rampup_batch_size");
   if (ramp && !ramp->isNone) {
-    // As Megatron-LM: steps of different sizes are no measure of a run's length.
+    // As in Megatron-LM, the length is not given in steps if their sizes differ.
     if (run.trainSamples == 0)
       refuse("rampup_batch_size", "None, or train_samples instead of train_iters");
     result.rampup = llvm::join(ramp->texts, ",");

@@ -2,8 +2,8 @@
 """Prints UnicodeExceptions.inc: the code points that Hugging Face's tokenizers treat differently from utf8proc and
 PCRE2.
 
-The libraries implement different versions of Unicode. Asks PyPI's `tokenizers` about every code point, and Debian's
-libutf8proc and libpcre2-8 through ctypes; takes about two minutes. Run it again when one of these versions changes.
+The libraries implement different versions of Unicode. Compares PyPI's `tokenizers` on every code point with Debian's
+libutf8proc and libpcre2-8 (through ctypes). This takes about two minutes. Run it again when one of these versions changes.
 """
 import ctypes
 import sys
@@ -21,7 +21,7 @@ MN, MC, ME, ND, NL, NO, PC, PO, CC, CF, CO = 6, 7, 8, 9, 10, 11, 12, 18, 26, 27,
 
 
 def in_pcre2(characters):
-    """Returns a function that tells whether PCRE2 puts a code point in a class."""
+    """Returns a function that is True if PCRE2 puts a code point in a class."""
     pattern = f"[{characters}]".encode()
     error, place = ctypes.c_int(), ctypes.c_size_t()
     code = PCRE2.pcre2_compile_8(pattern, ctypes.c_size_t(len(pattern)), 0x00080000 | 0x00020000, ctypes.byref(error),

@@ -21,7 +21,7 @@ def operands(e, out, *values):
 
 
 def floats(e, out, x):
-    """The operand of a function that makes integers floats."""
+    """The operand of a function that converts integers to floats."""
     return e.convert(x, out.dtype)
 
 

@@ -65,8 +65,9 @@ TEST(DriverDevice, ALaunchAsksForSharedMemory) {
   ASSERT_TRUE(stream->wait().ok());
   EXPECT_EQ(readBytes(*device, number, 4), (std::vector<uint8_t>{1, 0, 0, 0}));
   standin::planFailures("cuFuncSetAttribute:1:1");
-  EXPECT_TRUE(absl::StrContains(tryGpu(0, 100000).status().message(),
-                                "giving a kernel shared memory failed: invalid argument (1)"));
+  EXPECT_TRUE(
+      absl::StrContains(tryGpu(0, 100000).status().message(),
+                        "setting the shared memory of a kernel failed: invalid argument (1)"));
   standin::planFailures("");
 }
 

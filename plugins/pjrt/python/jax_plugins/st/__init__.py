@@ -1,7 +1,7 @@
 """JAX on simulated DTU clusters: set JAX_PLATFORMS=st.
 
-Environment variables: ST_TARGET (a device description, "dtu-t10"), ST_DEVICES (32), ST_HOST_THREADS, ST_REPORT (a
-folder that gets a page about each compiled function) and ST_EXPLAIN (one that gets what its reshards move).
+Environment variables: ST_TARGET (a device description, "dtu-t10"), ST_DEVICES (32), ST_HOST_THREADS, ST_REPORT (a folder
+for a page about each compiled function) and ST_EXPLAIN (a folder for the bytes and reasons of its reshards).
 """
 
 import ctypes

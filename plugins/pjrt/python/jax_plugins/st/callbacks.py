@@ -83,13 +83,13 @@ _handler = _Handler(_handle)
 
 
 def _is_global(context):
-    """Whether the lowered ops are those of complete arrays, not of shards in a shard_map."""
+    """Returns True if the lowered ops are those of complete arrays, not of shards in a shard_map."""
     from jax._src import sharding_impls
 
     return isinstance(context.module_context.axis_context, sharding_impls.ShardingContext)
 
 
-def _ask_for_shardings(context, callback, operands):
+def _request_shardings(context, callback, operands):
     """Makes a callback one for each device; each sees its shards of the operands."""
 
     def set_sharding(i, sharding):
@@ -98,7 +98,7 @@ def _ask_for_shardings(context, callback, operands):
     callback.devices = context.module_context.axis_context.num_devices if _is_global(context) else 1
     for i, operand in enumerate(operands):
         if callback.devices > 1:
-            inspection.ask(operand, functools.partial(set_sharding, i))
+            inspection.request_sharding(operand, functools.partial(set_sharding, i))
 
 
 def _emit(context, function, token, operands, operand_avals, result_avals, has_side_effect, partitioned=False):
@@ -109,7 +109,7 @@ def _emit(context, function, token, operands, operand_avals, result_avals, has_s
     if partitioned:
         if result_avals:
             raise NotImplementedError("partitioned callbacks with results are not supported on platform \"st\"")
-        _ask_for_shardings(context, callback, operands)
+        _request_shardings(context, callback, operands)
     # JAX refuses to export a function that keeps objects of this process alive.
     context.module_context.add_keepalive(callback)
     types = [mlir.aval_to_ir_type(context.module_context, aval) for aval in result_avals]

@@ -23,7 +23,7 @@ def _in_batches(one, results, *operands):
 
 
 def _nan_unless_finite(one):
-    """LAPACK may not return for other numbers; JAX's own platforms give NaN then."""
+    """LAPACK may not return for other numbers; JAX's own platforms return NaN then."""
     import numpy as np
 
     @functools.wraps(one)

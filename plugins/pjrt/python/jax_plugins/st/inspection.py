@@ -1,6 +1,6 @@
 """Shardings of values that a program asks for: jax.debug.inspect_array_sharding, and callbacks for each device.
 
-A question is a custom call with a number. After the compilation the plugin calls a handler with the number and the
+A request is a custom call with a number. After the compilation the plugin calls a handler with the number and the
 sharding.
 """
 
@@ -29,8 +29,8 @@ def _handle(number, address, size):
 _handler = _Handler(_handle)
 
 
-def ask(value, receive):
-    """Emits a question for the sharding of a value; `receive` gets an HloSharding."""
+def request_sharding(value, receive):
+    """Requests the sharding of a value; `receive` gets an HloSharding."""
     from jax._src.interpreters import mlir
 
     number = next(_numbers)
@@ -80,7 +80,7 @@ def lower_inspection(context, value, *, callback):
     if len(devices) == 1:
         receive(sharding_impls.replicated_hlo_sharding)
     else:
-        ask(value, receive)
+        request_sharding(value, receive)
     return []
 
 
