@@ -26,7 +26,11 @@ from test_cuda_training import BERT, GPT2, LAYOUTS, parallel
 from process_launchers import MPIRUN
 from test_processes import wait_for_all
 
-MODELS = {"bert": (BERT, "mlm"), "gpt2": (GPT2, "clm")}
+# Groups of four heads share keys and values.
+LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
+         "num_hidden_layers": 2, "num_attention_heads": 8, "num_key_value_heads": 2, "max_position_embeddings": 64,
+         "vocab_size": 300}
+MODELS = {"bert": (BERT, "mlm"), "gpt2": (GPT2, "clm"), "llama": (LLAMA, "clm")}
 STEPS = 3  # The second records graphs, the third has them.
 SEED = st.run_seed() + 1  # The seed of the pauses; 0 means no pauses.
 WATCHDOG = 4
@@ -152,7 +156,7 @@ def without_dropout(config):
 MODELS.update({f"{name}, no dropout": (without_dropout(config), task) for name, (config, task) in list(MODELS.items())})
 
 
-def attends(model, mask):
+def attends(model, mask, heads="4 x 8"):
     """cuDNN's attention agrees with that of generated kernels; without cuDNN the bits are those of generated
     kernels."""
     def check(folder):
@@ -174,7 +178,7 @@ def attends(model, mask):
         st.expect(again == found, f"ST_SEED={SEED - 1}: another run has losses {again[0]} instead of {found[0]}")
         trace = folder / "trace.json"
         traced, _ = train(gpu, folder, "traced", env, (), f"--trace={trace}")
-        st.expect(traced == found and "gradient of attention bf16 4 x 8 of 32 x 32" in trace.read_text(),
+        st.expect(traced == found and f"gradient of attention bf16 {heads} of 32 x 32" in trace.read_text(),
                   "the trace has no attention")
         for name, setting, flags, line in (
                 ("old", "old", (), "libcudnn.so.9: expected version 9.13.0 or later, found 9.1.0; it computes attention; "
@@ -338,6 +342,8 @@ CASES = [("bert, f32", same_bits("bert", parallel("f32"))),
          ("a process is killed", lost(signal.SIGKILL, TIMES)),
          ("a process stands still", lost(signal.SIGSTOP, TIMES)),
          ("attention of gpt2 by cuDNN", attends("gpt2", "causal")), ("attention of bert by cuDNN", attends("bert", "bias")),
+         ("attention of llama by cuDNN", attends("llama", "causal", "4 x 8 in groups of 4")),
+         ("gradients of attention of llama", same_gradients("llama")),
          ("gradients of attention of gpt2", same_gradients("gpt2")), ("gradients of attention of bert", same_gradients("bert")),
          ("attention without cuDNN", lacks_cudnn), ("a step is traced", traces), ("choices of cuBLASLt", keeps_choices),
          ("devices are numbered", names_devices)]

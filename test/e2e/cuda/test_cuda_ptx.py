@@ -243,7 +243,7 @@ def cases():
         name = f"attention, heads of 128, bf16, {chip}"
         yield name, lambda folder, name=name, chip=chip: check(
             folder, name, attention("bf16", 128), chip, least=2, access="mma.sync.aligned.m16n8k16.row.col.f32.bf16")
-    for model, task in (("bert-large-uncased", "mlm"), ("gpt2", "clm")):
+    for model, task in (("bert-large-uncased", "mlm"), ("gpt2", "clm"), ("tinyllama-1.1b", "clm")):
         for compute in ("f32", "bf16"):
             for chip in CHIPS:
                 name = f"{model}, {compute}, {chip}"
