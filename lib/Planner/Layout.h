@@ -26,7 +26,7 @@ const char *scheduleName(PipelineSchedule schedule);
 std::optional<PipelineSchedule> parseSchedule(absl::string_view name);
 /// Returns true if gradients of weights are separate tasks.
 bool splitsBackward(PipelineSchedule schedule);
-/// Names that parseSchedule knows, for messages. The compiler's schedules "sequential" and "zb-v"
+/// Names that parseSchedule accepts, for messages. The compiler's schedules "sequential" and "zb-v"
 /// are missing: plans assign stages to groups in one direction.
 constexpr char kScheduleNames[] = "gpipe, 1f1b, interleaved, zb-h1 or zb-h2";
 
