@@ -41,6 +41,10 @@ struct Forward {
   Value result;  ///< in the backward task: read, or recomputed before the kernel
   Value divisor; ///< of the rows; null if none
   double scale = 1;
+  /// The dimension of the result for each dimension of its gradient.
+  SmallVector<int64_t> order;
+
+  bool hasLayoutOfGradient() const { return llvm::is_sorted(order); }
 };
 
 class DeriveRowSumsPass : public mlir::st::impl::DeriveRowSumsBase<DeriveRowSumsPass> {
@@ -161,16 +165,30 @@ static int64_t getColumnDim(hlo::DotGeneralOp dot) {
   return dim;
 }
 
+/// For each dimension of a product's left operand, the dimension of the forward product: batching
+/// dimensions, rows, and columns, which the left operand contracts.
+static SmallVector<int64_t> getForwardDims(hlo::DotGeneralOp product) {
+  auto numbers = product.getDotDimensionNumbers();
+  const ArrayRef<int64_t> batching = numbers.getLhsBatchingDimensions();
+  const auto batches = static_cast<int64_t>(batching.size());
+  SmallVector<int64_t> dims(batches + 2, batches);
+  for (auto [i, dim] : llvm::enumerate(batching))
+    dims[dim] = static_cast<int64_t>(i);
+  dims[numbers.getLhsContractingDimensions()[0]] = batches + 1;
+  return dims;
+}
+
 /// Returns a forward value that is the product of the sum's rows, up to divisors of rows, and of
-/// the same `values`, with the layout of its gradient.
+/// the same `values`.
 static std::optional<Forward> matchForward(RowSum &sum, Value result,
                                            const ReachingDefinitions &definitions) {
-  Value gradient = getOutside(sum.product.getLhs());
-  if (result.getType() != gradient.getType())
+  auto gradient = cast<RankedTensorType>(getOutside(sum.product.getLhs()).getType());
+  auto type = dyn_cast<RankedTensorType>(result.getType());
+  if (!type || type.getElementType() != gradient.getElementType() ||
+      type.getNumElements() != gradient.getNumElements() || type.getRank() != gradient.getRank())
     return std::nullopt;
   Value definition = definitions.of(result);
-  SmallVector<int64_t> order =
-      llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(result.getType()).getRank()));
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
   if (auto transpose = definition.getDefiningOp<hlo::TransposeOp>()) {
     order.assign(transpose.getPermutation().begin(), transpose.getPermutation().end());
     definition = definitions.of(transpose.getOperand());
@@ -191,12 +209,13 @@ static std::optional<Forward> matchForward(RowSum &sum, Value result,
       theirs.getLhsContractingDimensions() != ArrayRef<int64_t>(batches + 1) ||
       getColumnDim(sum.product) != theirs.getRhsContractingDimensions()[0])
     return std::nullopt;
-  // Dimension i of the gradient is dimension order[i] of the product: batches, rows, columns.
-  for (int64_t i = 0; i < batches; ++i)
-    if (order[ours.getLhsBatchingDimensions()[i]] != i)
+  // Dimension i of the result is dimension order[i] of the product: batches, rows, columns.
+  SmallVector<int64_t> ofGradient;
+  for (int64_t dim : getForwardDims(sum.product))
+    ofGradient.push_back(llvm::find(order, dim) - order.begin());
+  for (auto [dim, from] : llvm::enumerate(ofGradient))
+    if (gradient.getDimSize(dim) != type.getDimSize(from))
       return std::nullopt;
-  if (order[ours.getLhsContractingDimensions()[0]] != batches + 1)
-    return std::nullopt;
   Factors rows;
   rows.add(dot.getLhs(), definitions);
   if (!rows.isKnown || rows.divisors.size() > 1 || rows.scale == 0 ||
@@ -205,24 +224,30 @@ static std::optional<Forward> matchForward(RowSum &sum, Value result,
       (!rows.divisors.empty() && rows.divisors[0].getType() != sum.op.getResult(0).getType()))
     return std::nullopt;
   return Forward{result, rows.divisors.empty() ? Value() : rows.divisors[0],
-                 sum.others.scale / rows.scale};
+                 sum.others.scale / rows.scale, std::move(ofGradient)};
 }
 
 // ---- the kernels --------------------------------------------------------------------------------
 
 /// Sums the gradient times the forward value over their columns, with the layout of `sum`.
-static Value emitSums(OpBuilder &builder, KernelOp kernel, RowSum &sum, const Forward &forward,
-                      Value divisor) {
+static Value emitSums(OpBuilder &builder, KernelOp kernel, RowSum &sum, const Forward &forward) {
   Location loc = sum.op.getLoc();
   Value gradient = getOutside(sum.product.getLhs());
   auto numbers = sum.product.getDotDimensionNumbers();
   const int64_t columns = numbers.getLhsContractingDimensions()[0];
   auto type = cast<RankedTensorType>(gradient.getType());
+  Value result = forward.result;
+  if (!forward.hasLayoutOfGradient())
+    result = makeKernel(
+        builder, kernel, "copy", result, type, [&](OpBuilder &inside, ValueRange inputs) -> Value {
+          return hlo::TransposeOp::create(inside, loc, type, inputs[0],
+                                          inside.getDenseI64ArrayAttr(forward.order));
+        });
   auto wide = type.clone(builder.getF32Type());
   SmallVector<int64_t> shape(type.getShape());
   shape.erase(shape.begin() + columns);
   Value sums = makeKernel(
-      builder, kernel, "loop", {gradient, forward.result},
+      builder, kernel, "loop", {gradient, result},
       RankedTensorType::get(shape, builder.getF32Type()),
       [&](OpBuilder &inside, ValueRange inputs) {
         auto widen = [&](Value x) -> Value {
@@ -245,27 +270,27 @@ static Value emitSums(OpBuilder &builder, KernelOp kernel, RowSum &sum, const Fo
       order.push_back(dim);
   for (int64_t &dim : order)
     dim -= dim > columns;
-  auto result = cast<RankedTensorType>(sum.op.getResult(0).getType());
+  auto sumType = cast<RankedTensorType>(sum.op.getResult(0).getType());
   if (!llvm::is_sorted(order))
-    sums = makeKernel(builder, kernel, "copy", sums, result,
+    sums = makeKernel(builder, kernel, "copy", sums, sumType,
                       [&](OpBuilder &inside, ValueRange inputs) -> Value {
-                        return hlo::TransposeOp::create(inside, loc, result, inputs[0],
+                        return hlo::TransposeOp::create(inside, loc, sumType, inputs[0],
                                                         inside.getDenseI64ArrayAttr(order));
                       });
-  if (!divisor && forward.scale == 1)
+  if (!forward.divisor && forward.scale == 1)
     return sums;
   SmallVector<Value> inputs{sums};
-  if (divisor)
-    inputs.push_back(divisor);
+  if (forward.divisor)
+    inputs.push_back(forward.divisor);
   return makeKernel(
-      builder, kernel, "loop", inputs, result, [&](OpBuilder &inside, ValueRange inputs) -> Value {
+      builder, kernel, "loop", inputs, sumType, [&](OpBuilder &inside, ValueRange inputs) -> Value {
         Value scaled = inputs[0];
-        if (divisor)
+        if (forward.divisor)
           scaled = hlo::MulOp::create(inside, loc, scaled, inputs[1]);
         if (forward.scale == 1)
           return scaled;
         auto scale = DenseElementsAttr::get(
-            result, inside.getF32FloatAttr(static_cast<float>(forward.scale)));
+            sumType, inside.getF32FloatAttr(static_cast<float>(forward.scale)));
         return hlo::MulOp::create(inside, loc, scaled, hlo::ConstantOp::create(inside, loc, scale));
       });
 }
@@ -293,28 +318,41 @@ static Value findCandidate(ArrayRef<Value> candidates, Value value,
   return found == candidates.end() ? Value() : *found;
 }
 
+/// Returns the forward value for a sum, with its divisor among the candidates. One with the layout
+/// of its gradient needs no copy and comes before others.
+static std::optional<Forward> findForward(RowSum &sum, ArrayRef<Value> candidates,
+                                          const ReachingDefinitions &definitions) {
+  std::optional<Forward> found;
+  for (Value candidate : candidates) {
+    std::optional<Forward> forward = matchForward(sum, candidate, definitions);
+    if (!forward)
+      continue;
+    if (forward->divisor &&
+        !(forward->divisor = findCandidate(candidates, forward->divisor, definitions)))
+      continue;
+    if (forward->hasLayoutOfGradient())
+      return forward;
+    if (!found)
+      found = std::move(forward);
+  }
+  return found;
+}
+
 LogicalResult DeriveRowSumsPass::derive(KernelOp kernel, const ReachingDefinitions &definitions) {
   const SmallVector<Value> candidates = getCandidates(kernel);
   for (auto reduce : kernel.getBody().front().getOps<hlo::ReduceOp>()) {
     std::optional<RowSum> sum = matchRowSum(reduce, definitions);
-    if (!sum)
+    std::optional<Forward> forward =
+        sum ? findForward(*sum, candidates, definitions) : std::nullopt;
+    if (!forward)
       continue;
-    for (Value candidate : candidates) {
-      std::optional<Forward> forward = matchForward(*sum, candidate, definitions);
-      if (!forward)
-        continue;
-      Value divisor =
-          forward->divisor ? findCandidate(candidates, forward->divisor, definitions) : Value();
-      if (forward->divisor && !divisor)
-        continue;
-      if (failed(checkUnplanned(kernel, getArgument())))
-        return failure();
-      OpBuilder builder(kernel);
-      Value created = emitSums(builder, kernel, *sum, *forward, divisor);
-      splitKernel(kernel, "attention", Cut{reduce.getResult(0), created});
-      ++numDerived;
-      return success();
-    }
+    if (failed(checkUnplanned(kernel, getArgument())))
+      return failure();
+    OpBuilder builder(kernel);
+    Value created = emitSums(builder, kernel, *sum, *forward);
+    splitKernel(kernel, "attention", Cut{reduce.getResult(0), created});
+    ++numDerived;
+    return success();
   }
   return success();
 }

@@ -82,7 +82,7 @@ std::string mlir::st::getPhasePipeline(ModuleOp module, CompilePhase phase) {
            mark.str() +
            "derive-row-sums,ring-attention,hoist-row-values,join-attention-gradients,"
            "fuse-transposes,sink-"
-           "conversions,"
+           "conversions,share-heads,"
            "split-reductions,join-reductions,invert-divisors,separate-maxima,convert-in-update,"
            "lift-constants,group-kernels,overlap-collectives,offload-stash";
   }

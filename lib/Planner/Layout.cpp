@@ -19,6 +19,20 @@ const char *recomputeName(Recompute recompute) {
   return "";
 }
 
+const char *contextAttentionName(ContextAttention attention) {
+  switch (attention) {
+  case ContextAttention::Unset:
+    return "";
+  case ContextAttention::Heads:
+    return "heads";
+  case ContextAttention::Keys:
+    return "keys";
+  case ContextAttention::Ring:
+    return "ring";
+  }
+  return "";
+}
+
 const char *scheduleName(PipelineSchedule schedule) {
   switch (schedule) {
   case PipelineSchedule::GPipe:
@@ -38,6 +52,14 @@ const char *scheduleName(PipelineSchedule schedule) {
 std::optional<Recompute> parseRecompute(absl::string_view name) {
   for (Recompute each : {Recompute::None, Recompute::Selective, Recompute::Full})
     if (name == recomputeName(each))
+      return each;
+  return std::nullopt;
+}
+
+std::optional<ContextAttention> parseContextAttention(absl::string_view name) {
+  for (ContextAttention each :
+       {ContextAttention::Heads, ContextAttention::Keys, ContextAttention::Ring})
+    if (name == contextAttentionName(each))
       return each;
   return std::nullopt;
 }
@@ -91,10 +113,11 @@ bool isOptimizer(absl::string_view name) {
 
 bool Layout::operator==(const Layout &other) const {
   auto key = [](const Layout &layout) {
-    return std::tuple(layout.tensor, layout.stages, layout.replicas, layout.context, layout.expert,
-                      layout.virtualStages, layout.microBatch, layout.microBatches, layout.zero,
-                      layout.recompute, layout.schedule, layout.sequenceParallel,
-                      layout.offloadOptimizer, layout.placement);
+    return std::tuple(layout.tensor, layout.stages, layout.replicas, layout.context,
+                      layout.contextAttention, layout.expert, layout.virtualStages,
+                      layout.microBatch, layout.microBatches, layout.zero, layout.recompute,
+                      layout.schedule, layout.sequenceParallel, layout.offloadOptimizer,
+                      layout.placement);
   };
   return key(*this) == key(other);
 }
@@ -103,6 +126,9 @@ std::string printLayout(const Layout &layout) {
   std::string text = absl::StrCat(
       "tp=", layout.tensor, " pp=", layout.stages, " dp=", layout.replicas,
       layout.context > 1 ? absl::StrCat(" context=", layout.context) : "",
+      layout.contextAttention == ContextAttention::Unset
+          ? ""
+          : absl::StrCat(" context-attention=", contextAttentionName(layout.contextAttention)),
       layout.expert > 1 ? absl::StrCat(" expert=", layout.expert) : "", " mb=", layout.microBatch,
       " accum=", layout.microBatches, " recompute=", recomputeName(layout.recompute));
   if (layout.virtualStages > 1)

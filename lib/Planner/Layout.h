@@ -14,6 +14,20 @@ enum class Recompute : uint8_t { None, Selective, Full };
 const char *recomputeName(Recompute recompute);
 std::optional<Recompute> parseRecompute(absl::string_view name);
 
+/// What devices that share a sequence send for attention, as `context_attention` in a parallel
+/// file.
+enum class ContextAttention : uint8_t {
+  Unset, ///< the compiler compares the bytes of heads and keys
+  Heads,
+  Keys,
+  Ring
+};
+/// The value in a parallel file; empty for Unset.
+const char *contextAttentionName(ContextAttention attention);
+std::optional<ContextAttention> parseContextAttention(absl::string_view name);
+/// Names that parseContextAttention knows, for messages.
+constexpr char kContextAttentionNames[] = "heads, keys or ring";
+
 enum class PipelineSchedule : uint8_t {
   GPipe,
   OneForwardOneBackward,
@@ -52,10 +66,11 @@ constexpr char kOptimizerNames[] = "adam, adamw, lamb, sgd, the same with -8bit,
 constexpr char kEightBits[] = "-8bit";
 
 struct Layout {
-  int64_t tensor = 1;        ///< shards of a layer's weights
-  int64_t stages = 1;        ///< device groups of a pipeline
-  int64_t replicas = 1;      ///< copies of the model
-  int64_t context = 1;       ///< parts of each sequence
+  int64_t tensor = 1;                                          ///< shards of a layer's weights
+  int64_t stages = 1;                                          ///< device groups of a pipeline
+  int64_t replicas = 1;                                        ///< copies of the model
+  int64_t context = 1;                                         ///< parts of each sequence
+  ContextAttention contextAttention = ContextAttention::Unset; ///< of several parts
   int64_t expert = 1;        ///< consecutive replicas that share the experts
   int64_t virtualStages = 1; ///< stages per device group
   int64_t microBatch = 1;    ///< sequences per micro-batch and replica

@@ -201,6 +201,15 @@ Operation *HeadSplitter::clone(OpBuilder &builder, Operation &op, IRMapping &map
   return made;
 }
 
+/// Returns a value with the type of an argument whose heads are split. A result of a kernel that
+/// was split before has it without its reshape.
+static Value splitHeads(OpBuilder &builder, Location loc, Type type, Value value) {
+  auto merged = value.getDefiningOp<hlo::ReshapeOp>();
+  if (merged && merged.getOperand().getType() == type)
+    return merged.getOperand();
+  return hlo::ReshapeOp::create(builder, loc, type, value);
+}
+
 void HeadSplitter::rebuild() {
   OpBuilder builder(kernel);
   const Location loc = kernel.getLoc();
@@ -208,25 +217,32 @@ void HeadSplitter::rebuild() {
   auto *block = new Block;
   OpBuilder inside(kernel.getContext());
   inside.setInsertionPointToEnd(block);
-  SmallVector<Value> inputs(kernel.getInputs());
+  SmallVector<Value> inputs;
+  DenseMap<std::pair<Value, Type>, Value> broadcasts; // of shared matrices
   IRMapping mapping;
-  for (auto [argument, input] : llvm::zip_equal(body.getArguments(), inputs)) {
+  for (auto [argument, input] : llvm::zip_equal(body.getArguments(), kernel.getInputs())) {
     const auto *source = llvm::find_if(
         shared, [&](const SharedInput &one) { return one.input == argument.getArgNumber(); });
     const Type type = split(argument);
     if (source != shared.end()) {
-      input = source->source;
+      Value &repeated = broadcasts[{source->source, type}];
+      if (repeated) {
+        mapping.map(argument, repeated);
+        continue;
+      }
       auto dims = llvm::to_vector(
           llvm::seq<int64_t>(0, cast<RankedTensorType>(argument.getType()).getRank()));
       for (int64_t &dim : dims)
         dim += dim > source->dim;
-      mapping.map(argument, hlo::BroadcastInDimOp::create(
-                                inside, argument.getLoc(), type,
-                                block->addArgument(input.getType(), argument.getLoc()), dims));
+      inputs.push_back(source->source);
+      repeated = hlo::BroadcastInDimOp::create(
+          inside, argument.getLoc(), type,
+          block->addArgument(source->source.getType(), argument.getLoc()), dims);
+      mapping.map(argument, repeated);
       continue;
     }
-    if (type != argument.getType())
-      input = hlo::ReshapeOp::create(builder, loc, type, input);
+    inputs.push_back(type == argument.getType() ? Value(input)
+                                                : splitHeads(builder, loc, type, input));
     mapping.map(argument, block->addArgument(type, argument.getLoc()));
   }
   for (Operation &op : body)
@@ -242,7 +258,14 @@ void HeadSplitter::rebuild() {
       result = hlo::ReshapeOp::create(builder, loc, from.getType(), to);
     from.replaceAllUsesWith(result);
   }
+  llvm::SmallSetVector<Operation *, 8> reshapes;
+  for (Value input : kernel.getInputs())
+    if (auto reshape = input.getDefiningOp<hlo::ReshapeOp>())
+      reshapes.insert(reshape);
   kernel.erase();
+  for (Operation *reshape : reshapes)
+    if (reshape->use_empty())
+      reshape->erase();
 }
 
 // ---- the pass -----------------------------------------------------------------------------------
@@ -300,17 +323,16 @@ LogicalResult ShareHeadsPass::share(KernelOp kernel) {
     return success();
   if (failed(checkUnplanned(kernel, getArgument())))
     return failure();
-  llvm::SmallSetVector<Value, 4> copies;
+  llvm::SmallSetVector<Operation *, 4> copies;
   for (const SharedInput &one : shared)
-    copies.insert(kernel.getInputs()[one.input]);
+    copies.insert(kernel.getInputs()[one.input].getDefiningOp()->getOperand(0).getDefiningOp());
   HeadSplitter(kernel, dims, shared).rebuild();
-  for (Value copy : copies) {
-    if (!copy.use_empty())
-      continue;
-    Operation *reshape = copy.getDefiningOp(), *broadcast = reshape->getOperand(0).getDefiningOp();
-    reshape->erase();
-    if (broadcast->use_empty())
-      broadcast->erase();
+  for (Operation *copy : copies) {
+    for (Operation *user : llvm::make_early_inc_range(copy->getUsers()))
+      if (isa<hlo::ReshapeOp>(user) && user->use_empty())
+        user->erase();
+    if (copy->use_empty())
+      copy->erase();
   }
   ++numShared;
   return success();

@@ -124,11 +124,11 @@ def whole_gradient(batch, heads, rows, columns, width, element="f32", transposed
     st.yield %q, %v, %k{", %dt" if kept else ""} : {", ".join(f"tensor<{x}>" for x in results)}"""), inputs, {i: (-1, 2) for i in range(4)}
 
 
-def masked(space, direction="GE", window=None):
-    """%seen: the elements that a mask shows, by their rows and columns."""
+def masked(space, direction="GE", window=None, row=2):
+    """%seen: the elements that a mask shows, by their rows and columns. `row`: the dimension of rows."""
     words, bits = f"tensor<{space}xi32>", f"tensor<{space}xi1>"
-    text = f"""    %row = stablehlo.iota dim = 2 : {words}
-    %column = stablehlo.iota dim = 3 : {words}
+    text = f"""    %row = stablehlo.iota dim = {row} : {words}
+    %column = stablehlo.iota dim = {row + 1} : {words}
     %{"order" if window else "seen"} = stablehlo.compare {direction}, %row, %column : ({words}, {words}) -> {bits}"""
     return text if not window else text + f"""
     %distance = stablehlo.subtract %row, %column : {words}
@@ -234,6 +234,56 @@ def joined_gradient(batch, heads, rows, columns, width, element="bf16", causal=F
         **{i: (-1, 2) for i in range(4)}, 4: (-3, 4)}
 
 
+def grouped_heads(batch, groups, heads, rows, columns, width, element="f32", gradient=False):
+    """Causal attention, or its gradient with given sums of rows. All heads of a group have the same keys and values: the
+    kernel broadcasts them. In 16 bits values of a gradient are integers, so the order of additions does not matter."""
+    b, g, h, r, c, w, t = batch, groups, heads, rows, columns, width, element
+    query, matrix, many = f"{b}x{r}x{g}x{h}x{w}x{t}", f"{b}x{c}x{g}x{w}x{t}", f"{b}x{c}x{g}x{h}x{w}x{t}"
+    space, row = f"{b}x{g}x{h}x{r}x{c}", f"{b}x{g}x{h}x{r}"
+    wide, narrow, out, back = f"tensor<{space}xf32>", f"tensor<{space}x{t}>", f"{b}x{g}x{h}x{r}x{w}x{t}", f"{b}x{g}x{h}x{c}x{w}x{t}"
+
+    def produce(name, left, right):
+        return f"""
+    %{name}n = stablehlo.dot_general %{left}, %{right}, batching_dims = [0, 2, 3] x [0, 2, 3], contracting_dims = [4] x [4] : (tensor<{query}>, tensor<{many}>) -> {narrow}
+    %{name} = stablehlo.convert %{name}n : ({narrow}) -> {wide}"""
+
+    def consume(name, left, right, along, matrix, result):
+        return f"""
+    %{name} = stablehlo.dot_general %{left}, %{right}, batching_dims = [0, 1, 2] x [0, 2, 3], contracting_dims = [{along}] x [1] : ({narrow}, tensor<{matrix}>) -> tensor<{result}>"""
+    text = f"""
+    %k = stablehlo.broadcast_in_dim %a1, dims = [0, 1, 2, 4] : (tensor<{matrix}>) -> tensor<{many}>
+    %v = stablehlo.broadcast_in_dim %a2, dims = [0, 1, 2, 4] : (tensor<{matrix}>) -> tensor<{many}>
+{masked(space, row=3)}{produce("s", "a0", "k")}"""
+    if gradient:
+        inputs = [query, matrix, matrix, query, f"{row}xi32"]
+        return kernel("attention", inputs, [out, back, back], f"""{text}{produce("g", "a3", "v")}
+    %none = stablehlo.constant dense<0.0> : {wide}
+    %p = stablehlo.select %seen, %s, %none : tensor<{space}xi1>, {wide}
+    %z = stablehlo.convert %a4 : (tensor<{row}xi32>) -> tensor<{row}xf32>
+    %zb = stablehlo.broadcast_in_dim %z, dims = [0, 1, 2, 3] : (tensor<{row}xf32>) -> {wide}
+    %f = stablehlo.subtract %g, %zb : {wide}
+    %d = stablehlo.multiply %p, %f : {wide}
+    %pt = stablehlo.convert %p : ({wide}) -> {narrow}
+    %dt = stablehlo.convert %d : ({wide}) -> {narrow}{consume("dq", "dt", "k", 4, many, out)}{consume("dk", "dt", "a0", 3, query, back)}{consume("dv", "pt", "a3", 3, query, back)}
+    st.yield %dq, %dk, %dv : tensor<{out}>, tensor<{back}>, tensor<{back}>"""), inputs, {
+            **{i: (-1, 2) for i in range(4)}, 4: (-3, 4)}
+    inputs = [query, matrix, matrix]
+    return kernel("attention", inputs, [out, f"{row}xf32"], f"""{text}
+    %low = stablehlo.constant dense<-1.0e+30> : {wide}
+    %x = stablehlo.select %seen, %s, %low : tensor<{space}xi1>, {wide}
+    %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %m = stablehlo.reduce(%x init: %least) applies stablehlo.maximum across dimensions = [4] : ({wide}, tensor<f32>) -> tensor<{row}xf32>
+    %mb = stablehlo.broadcast_in_dim %m, dims = [0, 1, 2, 3] : (tensor<{row}xf32>) -> {wide}
+    %d = stablehlo.subtract %x, %mb : {wide}
+    %e = stablehlo.exponential %d : {wide}
+    %z = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [4] : ({wide}, tensor<f32>) -> tensor<{row}xf32>
+    %zb = stablehlo.broadcast_in_dim %z, dims = [0, 1, 2, 3] : (tensor<{row}xf32>) -> {wide}
+    %p = stablehlo.divide %e, %zb : {wide}
+    %pt = stablehlo.convert %p : ({wide}) -> {narrow}{consume("o", "pt", "v", 4, many, out)}
+    st.yield %o, %z : tensor<{out}>, tensor<{row}xf32>"""), inputs, {i: (-1, 2) for i in range(3)}
+
+
 def row_means(batch, rows, columns, width):
     """A product reads values that vary only along the rows or only along the columns, although an op broadcasts them to
     the full shape. A product that contracts the rows reads one of them too."""
@@ -293,6 +343,10 @@ ATTENTION = {
     "masked_gradient": lambda: masked_attention(2, 2, 150, 16, gradient=True),
     "masked_gradient_window": lambda: masked_attention(1, 2, 300, 16, window=40, gradient=True, slopes=True),
     "joined_transposed": lambda: joined_gradient(1, 2, 72, 140, 16, transposed=True),
+    "grouped": lambda: grouped_heads(2, 2, 3, 70, 70, 16),
+    "grouped_one": lambda: grouped_heads(2, 1, 4, 37, 53, 8),
+    "grouped_gradient": lambda: grouped_heads(2, 2, 3, 70, 70, 16, gradient=True),
+    "grouped_gradient_bf16": lambda: grouped_heads(1, 2, 3, 130, 130, 32, element="bf16", gradient=True),
     "row_means": lambda: row_means(2, 50, 40, 16),
     "whole_gradient_long": lambda: whole_gradient(1, 2, 700, 384, 64),
 }

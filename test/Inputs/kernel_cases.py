@@ -21,7 +21,7 @@ from epilogue_cases import EPILOGUES
 from loop_cases import LOOPS
 from movement_cases import INDEXED, MOVEMENTS, SEQUENCES
 from product_cases import PRODUCTS
-from reduction_cases import PARTS, REDUCTIONS
+from reduction_cases import PARTS, REDUCTIONS, SHARES
 from safetensors.numpy import load_file, save_file
 
 DTYPES = {"f32": np.float32, "i32": np.int32, "ui32": np.uint32, "i1": np.bool_, "bf16": ml_dtypes.bfloat16,
@@ -96,8 +96,8 @@ def run_case(backend, name, text, inputs, tolerance, limits):
     print(f"{name}: {len(expected)} results agree")
 
 
-GROUPS = {"loop": LOOPS, "reduce": REDUCTIONS, "parts": PARTS, "matmul": PRODUCTS, "attention": ATTENTION, "copy": MOVEMENTS,
-          "indexed": INDEXED, "sequence": SEQUENCES, "epilogue": EPILOGUES, "transposed": TRANSPOSED}
+GROUPS = {"loop": LOOPS, "reduce": REDUCTIONS, "parts": PARTS, "shares": SHARES, "matmul": PRODUCTS, "attention": ATTENTION,
+          "copy": MOVEMENTS, "indexed": INDEXED, "sequence": SEQUENCES, "epilogue": EPILOGUES, "transposed": TRANSPOSED}
 
 
 def main():

@@ -28,6 +28,23 @@ def broadcast_reduction(b, s, h):
     st.yield %r : tensor<{h}xf32>"""), [x[7:-1], f"{s}xf32"]
 
 
+def shares(b, g, s):
+    """A bias varies along the last dimension. Sums over a few elements of the middle dimension, and the elements' shares of them."""
+    x, r = f"tensor<{b}x{g}x{s}xf32>", f"tensor<{b}x{s}xf32>"
+    return kernel("reduce", [f"{b}x{g}x{s}xbf16", f"{s}xf32"], [x[7:-1], r[7:-1]], f"""
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %one = stablehlo.constant dense<1.0> : {x}
+    %c = stablehlo.convert %a0 : (tensor<{b}x{g}x{s}xbf16>) -> {x}
+    %w = stablehlo.broadcast_in_dim %a1, dims = [2] : (tensor<{s}xf32>) -> {x}
+    %e = stablehlo.exponential %w : {x}
+    %p = stablehlo.add %c, %e : {x}
+    %q = stablehlo.add %p, %one : {x}
+    %r = stablehlo.reduce(%q init: %zero) applies stablehlo.add across dimensions = [1] : ({x}, tensor<f32>) -> {r}
+    %v = stablehlo.broadcast_in_dim %r, dims = [0, 2] : ({r}) -> {x}
+    %o = stablehlo.divide %q, %v : {x}
+    st.yield %o, %r : {x}, {r}"""), [f"{b}x{g}x{s}xbf16", f"{s}xf32"]
+
+
 REDUCTIONS = {
     "columns": lambda: reduction([100, 300], [0]),
     "columns_few": lambda: reduction([500, 3], [0]),
@@ -37,10 +54,17 @@ REDUCTIONS = {
     "all_large": lambda: reduction([333, 1000], [0, 1], square=True),
     "middle": lambda: reduction([5, 60, 70], [1], "minimum", "0x7F800000"),
     "outer_and_inner": lambda: reduction([6, 50, 70], [0, 2]),
+    "few": lambda: reduction([300, 4, 64], [1]),
+    "few_maxima": lambda: reduction([9, 70, 3, 20], [2], "maximum", "0xFF800000"),
+    "few_of_two": lambda: reduction([7, 2, 45, 3, 33], [1, 3]),
     "init": lambda: reduction([6, 50], [0], init="2.5"),
     "vector": lambda: reduction([50], [0]),
     "broadcast": lambda: broadcast_reduction(4, 30, 50),
 }
+
+
+# The DTU only: a GPU's kernel has no results along leading dimensions that it reduces.
+SHARES = {"few_shares": lambda: shares(130, 3, 50), "many_shares": lambda: shares(20, 90, 50)}
 
 
 def long_reduction(text, inputs, results, body):

@@ -9,7 +9,7 @@
 // RUN: st-translate --interpret --inputs=%t/in --outputs=%t/copied %s
 // RUN: st-translate --interpret --inputs=%t/in --outputs=%t/shared %t/shared.mlir
 // RUN: %python %S/../Reference/Inputs/compare.py %t/copied %t/shared 0 | FileCheck %s --check-prefix=SAME
-// SAME: 4 tensors agree
+// SAME: 5 tensors agree
 
 #heads = #st.sharding<@mesh, [{}, {}, {}]>
 module {
@@ -22,6 +22,7 @@ module {
     st.output @o "o" role "metric" global tensor<8x6x4xf32> slice #heads local tensor<8x6x4xf32>
     st.output @l "l" role "metric" global tensor<8x6xf32> slice <@mesh, [{}, {}]> local tensor<8x6xf32>
     st.output @dk "dk" role "metric" global tensor<8x10x4xf32> slice #heads local tensor<8x10x4xf32>
+    st.output @dk2 "dk2" role "metric" global tensor<8x10x4xf32> slice #heads local tensor<8x10x4xf32>
     st.output @w "w" role "metric" global tensor<8x6x4xf32> slice #heads local tensor<8x6x4xf32>
 
     // CHECK-LABEL: st.task @forward0
@@ -107,6 +108,38 @@ module {
         st.yield %0 : tensor<8x6x4xf32>
       }
       st.write %w to @w : tensor<8x6x4xf32>
+    }
+
+    // Two kernels share keys, and the second reads a result of the first without a reshape.
+    // CHECK-LABEL: st.task @forward2
+    // CHECK: %[[ROWS:.*]]:2 = st.kernel "attention" ({{.*}}) -> (tensor<2x4x6x4xf32>, tensor<2x4x6xf32>)
+    // CHECK-NOT: stablehlo.reshape %[[ROWS]]#1
+    // CHECK: st.kernel "attention" ({{.*}}, %{{.*}} = %[[ROWS]]#1 : tensor<2x4x6xf32>) -> tensor<2x4x10x4xf32>
+    st.task @forward2 forward stage 0 (%mb) {
+      %q = st.read @q : tensor<6x8x4xf32>
+      %k = st.read @k : tensor<10x2x4xf32>
+      %kc = st.kernel "copy" (%a = %k : tensor<10x2x4xf32>) -> tensor<10x2x4x4xf32> {
+        %0 = stablehlo.broadcast_in_dim %a, dims = [0, 1, 3] : (tensor<10x2x4xf32>) -> tensor<10x2x4x4xf32>
+        st.yield %0 : tensor<10x2x4x4xf32>
+      }
+      %kh = stablehlo.reshape %kc : (tensor<10x2x4x4xf32>) -> tensor<10x8x4xf32>
+      %rows:2 = st.kernel "attention" (%a = %q : tensor<6x8x4xf32>, %b = %kh : tensor<10x8x4xf32>) -> (tensor<8x6x4xf32>, tensor<8x6xf32>) {
+        %zero = stablehlo.constant dense<0.0> : tensor<f32>
+        %products = stablehlo.dot_general %a, %b, batching_dims = [1] x [1], contracting_dims = [2] x [2] : (tensor<6x8x4xf32>, tensor<10x8x4xf32>) -> tensor<8x6x10xf32>
+        %sum = stablehlo.reduce(%products init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<8x6x10xf32>, tensor<f32>) -> tensor<8x6xf32>
+        %spread = stablehlo.broadcast_in_dim %sum, dims = [0, 1] : (tensor<8x6xf32>) -> tensor<8x6x10xf32>
+        %scores = stablehlo.subtract %products, %spread : tensor<8x6x10xf32>
+        %0 = stablehlo.dot_general %scores, %b, batching_dims = [0] x [1], contracting_dims = [2] x [0] : (tensor<8x6x10xf32>, tensor<10x8x4xf32>) -> tensor<8x6x4xf32>
+        st.yield %0, %sum : tensor<8x6x4xf32>, tensor<8x6xf32>
+      }
+      %dk = st.kernel "attention" (%a = %q : tensor<6x8x4xf32>, %b = %kh : tensor<10x8x4xf32>, %c = %rows#1 : tensor<8x6xf32>) -> tensor<8x10x4xf32> {
+        %products = stablehlo.dot_general %a, %b, batching_dims = [1] x [1], contracting_dims = [2] x [2] : (tensor<6x8x4xf32>, tensor<10x8x4xf32>) -> tensor<8x6x10xf32>
+        %spread = stablehlo.broadcast_in_dim %c, dims = [0, 1] : (tensor<8x6xf32>) -> tensor<8x6x10xf32>
+        %scores = stablehlo.subtract %products, %spread : tensor<8x6x10xf32>
+        %0 = stablehlo.dot_general %scores, %a, batching_dims = [0] x [1], contracting_dims = [1] x [0] : (tensor<8x6x10xf32>, tensor<6x8x4xf32>) -> tensor<8x10x4xf32>
+        st.yield %0 : tensor<8x10x4xf32>
+      }
+      st.write %dk to @dk2 : tensor<8x10x4xf32>
     }
   }
 }

@@ -35,7 +35,8 @@ static int checkProduct(const Desc &op) {
   const Extents left = a->extents(kCudnnTensorDims), right = b->extents(kCudnnTensorDims),
                 created = c->extents(kCudnnTensorDims);
   if (left[3] != right[2] || created[2] != left[2] || created[3] != right[3] ||
-      created[0] != left[0] || created[1] != left[1] || right[0] != left[0] || right[1] != left[1])
+      created[0] != left[0] || created[1] != left[1] || right[0] != left[0] ||
+      left[1] % right[1] != 0)
     return fail(kBadParam, "a product of matrices that do not fit");
   // Intermediate results are rounded to the type of the other matrix.
   const bool isBetween =

@@ -126,13 +126,14 @@ void Run::multiply(const Operation &op, std::vector<float> &result) {
     number = roundTo(op.operands[1].type, number);
   const Extents &left = op.operands[0].dims, &right = op.operands[1].dims;
   const int64_t m = left[2], n = right[3], k = left[3];
+  const int64_t group = left[1] / right[1]; // heads of a that share one of b
   for (int64_t batch = 0; batch < left[0] * left[1]; ++batch)
     for (int64_t i = 0; i < m; ++i)
       for (int64_t depth = 0; depth < k; ++depth) {
         const float factor = a[static_cast<size_t>((batch * m + i) * k + depth)];
         for (int64_t j = 0; j < n; ++j)
           result[static_cast<size_t>((batch * m + i) * n + j)] +=
-              factor * b[static_cast<size_t>((batch * k + depth) * n + j)];
+              factor * b[static_cast<size_t>((batch / group * k + depth) * n + j)];
       }
 }
 

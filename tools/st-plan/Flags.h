@@ -74,6 +74,10 @@ struct PlanFlags {
       "context", cl::CommaSeparated, cl::value_desc("n,..."),
       cl::desc("devices that share each sequence to consider (default: 1; of sequences from "
                "16384 tokens on, as many as leave each 4096)")};
+  cl::list<std::string> contextAttention{
+      "context-attention", cl::CommaSeparated, cl::value_desc("heads|keys|ring,..."),
+      cl::desc("what these devices send for attention, to consider (default: all that the "
+               "profile runs)")};
   cl::list<int64_t> expert{
       "expert", cl::CommaSeparated, cl::value_desc("n,..."),
       cl::desc("replicas that share the experts to consider (default: divisors of the experts)")};

@@ -353,6 +353,17 @@ absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, in
       return invalid("--sequence-parallel=", value, ": expected true or false");
     space.sequenceParallel.push_back(value == "true");
   }
+  // A framework's attention is one product of all keys.
+  if (!simulates() && profile.framework_ops())
+    space.contextAttention = {::st::ContextAttention::Heads, ::st::ContextAttention::Keys};
+  if (!flags.contextAttention.empty())
+    space.contextAttention.clear();
+  for (const std::string &name : flags.contextAttention) {
+    auto attention = ::st::parseContextAttention(name);
+    if (!attention)
+      return invalid("--context-attention=", name, ": expected ", ::st::kContextAttentionNames);
+    space.contextAttention.push_back(*attention);
+  }
   if (flags.offload)
     space.offloadOptimizer = {false, true};
   for (const std::string &name : flags.placement) {
@@ -564,6 +575,7 @@ absl::Status PlanTool::answer() {
   // devices.
   const bool isFree = flags.devices > 0 || flags.nodes > 0 || !flags.whyNot.empty() ||
                       !flags.tp.empty() || !flags.pp.empty() || !flags.dp.empty() ||
-                      !flags.context.empty() || !flags.expert.empty() || flags.batch > 0;
+                      !flags.context.empty() || !flags.contextAttention.empty() ||
+                      !flags.expert.empty() || flags.batch > 0;
   return input->layout && !isFree ? predictRun(*input) : plan(*input);
 }

@@ -52,6 +52,7 @@ absl::Status PlanTool::checkRunsAlone(const std::string &question) const {
                                  std::addressof(flags.pp),
                                  std::addressof(flags.dp),
                                  std::addressof(flags.context),
+                                 std::addressof(flags.contextAttention),
                                  std::addressof(flags.expert),
                                  std::addressof(flags.vpp),
                                  std::addressof(flags.microBatch),

@@ -63,6 +63,13 @@ static absl::StatusOr<::st::Layout> readLayout(const ::st::proto::PlanLayout &pl
     return absl::InvalidArgumentError(absl::StrCat("expected zero 0 to 3, found ", layout.zero));
   layout.recompute = *recompute;
   layout.schedule = *schedule;
+  std::optional<::st::ContextAttention> attention =
+      ::st::parseContextAttention(plan.context_attention());
+  if (!plan.context_attention().empty() && !attention)
+    return absl::InvalidArgumentError(absl::StrCat("expected context_attention ",
+                                                   ::st::kContextAttentionNames, ", found \"",
+                                                   plan.context_attention(), "\""));
+  layout.contextAttention = attention.value_or(::st::ContextAttention::Unset);
   std::optional<::st::RankOrder> placement = ::st::parseRankOrder(plan.placement());
   if (!plan.placement().empty() && !placement)
     return absl::InvalidArgumentError(absl::StrCat(
@@ -151,6 +158,8 @@ std::string mlir::st::experimentName(const ::st::Layout &layout) {
     absl::StrAppend(&name, "_sp");
   if (layout.offloadOptimizer)
     absl::StrAppend(&name, "_offload");
+  if (layout.contextAttention != ::st::ContextAttention::Unset)
+    absl::StrAppend(&name, "_", ::st::contextAttentionName(layout.contextAttention));
   if (layout.placement != ::st::RankOrder::OfCluster)
     absl::StrAppend(&name, "_", ::st::rankOrderName(layout.placement));
   return name;

@@ -30,6 +30,8 @@ static constexpr PassedFlag kPlanFlags[] = {
     {"pp", "n,...", "st-plan: pipeline stages to consider"},
     {"dp", "n,...", "st-plan: replicas to consider"},
     {"context", "n,...", "st-plan: devices that share each sequence to consider"},
+    {"context-attention", "heads|keys|ring,...",
+     "st-plan: what devices send for attention to consider"},
     {"expert", "n,...", "st-plan: replicas that share the experts to consider"},
     {"virtual-stages", "n,...", "st-plan: stages of a device group to consider"},
     {"mb", "n,...", "st-plan: micro-batches to consider"},

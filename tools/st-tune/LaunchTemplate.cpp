@@ -21,6 +21,7 @@ std::map<std::string, std::string> mlir::st::layoutValues(const ::st::Layout &la
           {"pp", text(layout.stages)},
           {"dp", text(layout.replicas)},
           {"context", text(layout.context)},
+          {"context_attention", ::st::contextAttentionName(layout.contextAttention)},
           {"expert", text(layout.expert)},
           {"virtual_stages", text(layout.virtualStages)},
           {"micro_batch", text(layout.microBatch)},

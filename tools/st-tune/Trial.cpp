@@ -259,22 +259,24 @@ absl::Status TrialRun::execute() {
 /// Adds the layout and other details for users to the row.
 void TrialRun::describe() {
   const ::st::Layout &layout = candidate.layout;
-  detail("layout", llvm::json::Object{{"tp", layout.tensor},
-                                      {"pp", layout.stages},
-                                      {"dp", layout.replicas},
-                                      {"context", layout.context},
-                                      {"expert", layout.expert},
-                                      {"virtual_stages", layout.virtualStages},
-                                      {"micro_batch", layout.microBatch},
-                                      {"accumulation", layout.microBatches},
-                                      {"global_batch", layout.globalBatch()},
-                                      {"zero", layout.zero},
-                                      {"recompute", ::st::recomputeName(layout.recompute)},
-                                      {"schedule", ::st::scheduleName(layout.schedule)},
-                                      {"sequence_parallel", layout.sequenceParallel},
-                                      {"placement", ::st::rankOrderName(layout.placement)},
-                                      {"offload_optimizer", layout.offloadOptimizer},
-                                      {"devices", layout.devices()}});
+  detail("layout", llvm::json::Object{
+                       {"tp", layout.tensor},
+                       {"pp", layout.stages},
+                       {"dp", layout.replicas},
+                       {"context", layout.context},
+                       {"context_attention", ::st::contextAttentionName(layout.contextAttention)},
+                       {"expert", layout.expert},
+                       {"virtual_stages", layout.virtualStages},
+                       {"micro_batch", layout.microBatch},
+                       {"accumulation", layout.microBatches},
+                       {"global_batch", layout.globalBatch()},
+                       {"zero", layout.zero},
+                       {"recompute", ::st::recomputeName(layout.recompute)},
+                       {"schedule", ::st::scheduleName(layout.schedule)},
+                       {"sequence_parallel", layout.sequenceParallel},
+                       {"placement", ::st::rankOrderName(layout.placement)},
+                       {"offload_optimizer", layout.offloadOptimizer},
+                       {"devices", layout.devices()}});
   detail("model", set.model);
   detail("model_hash", settings.modelHash);
   detail("sequence", set.sequence);

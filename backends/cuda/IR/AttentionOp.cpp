@@ -37,6 +37,9 @@ LogicalResult AttentionOp::verify() {
   for (int64_t size : {batch, heads, rows, columns, depth, width})
     if (size < 1)
       return emitOpError("has a size of ") << size << ", expected sizes of at least 1";
+  const auto group = static_cast<int64_t>(getGroup());
+  if (group < 1 || heads % group != 0)
+    return emitOpError("has groups of ") << group << " heads, expected a divisor of " << heads;
   const Type type = elementOf(getQ());
   if (!type.isF16() && !type.isBF16())
     return emitOpError("is of ") << type << ", expected a 16-bit type";
@@ -79,7 +82,9 @@ LogicalResult AttentionOp::verify() {
     if (tensor.strides->size() != 3)
       return emitOpError("has ") << tensor.strides->size() << " strides of " << tensor.name
                                  << ", expected those of batch, head and row";
-    if (!fitsIn(tensor.buffer, *tensor.strides, {batch, heads, tensor.rows}, tensor.width))
+    const bool isShared = tensor.name == "k" || tensor.name == "v";
+    if (!fitsIn(tensor.buffer, *tensor.strides,
+                {batch, isShared ? heads / group : heads, tensor.rows}, tensor.width))
       return emitOpError("has ") << tensor.name << " with strides that exceed its buffer";
   }
   return verifyIsBody(*this, getBody().front());

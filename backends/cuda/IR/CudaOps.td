@@ -133,7 +133,8 @@ def Cuda_AttentionOp : Op<Cuda_Dialect, "attention", [AttrSizedOperandSegments, 
     Computes o = softmax(scale * q * k^T + bias) * v, or the gradients dq, dk and dv from do, the gradient of o. The
     gradients do not need o. For each head of each batch, q and o have `rows` rows, k and v have `columns` rows. Rows
     are contiguous: those of q and k have `depth` elements, those of v and o `width`. Strides are in elements, to the
-    next batch, head and row; those of the bias are 0 where it does not vary. `causal`: row r attends to columns 0 to r
+    next batch, head and row; those of the bias are 0 where it does not vary. `group` consecutive heads of q share a head
+    of k and v; the gradients dk and dv are those of each head of q. `causal`: row r attends to columns 0 to r
     only. The bias is f32; all other tensors have one 16-bit type. Gradients have the shape of their tensor and separate
     strides. max and sum hold the largest score of each row and the sum of exp(score - max); they are f32 and dense.
     Attention writes them, and the kernels of a gradient read them.
@@ -160,7 +161,8 @@ def Cuda_AttentionOp : Op<Cuda_Dialect, "attention", [AttrSizedOperandSegments, 
                        OptionalAttr<DenseI64ArrayAttr>:$d_q_strides,
                        OptionalAttr<DenseI64ArrayAttr>:$d_k_strides,
                        OptionalAttr<DenseI64ArrayAttr>:$d_v_strides,
-                       DefaultValuedAttr<F64Attr, "1.0">:$scale, UnitAttr:$causal);
+                       DefaultValuedAttr<F64Attr, "1.0">:$scale, UnitAttr:$causal,
+                       DefaultValuedAttr<I64Attr, "1">:$group);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $q `*` $k `*` $v (`plus` $bias^)? (`into` $o^)? (`max` $max^)? (`sum` $sum^)?

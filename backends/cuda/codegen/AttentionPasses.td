@@ -11,8 +11,8 @@ def MarkAttentionGradients : Pass<"mark-attention-gradients", "::mlir::ModuleOp"
     Needs kernels without addresses, and attention kernels as `split-attention` leaves them. cuDNN's matcher recognises
     a gradient of 16 bits without dropout in its two kernels, before `derive-row-sums` changes the one of the queries.
     If `join-attention-gradients` can join both, they get the attribute `cuda.gradient_scale`, by which the matcher
-    recognises the joined kernel. Other kernels of 16 bits without dropout get `st.keeps_row_sums`, and
-    `derive-row-sums` leaves them as they are.
+    recognises the joined kernel. Otherwise the one of the queries gets `st.keeps_row_sums`, and `derive-row-sums` leaves
+    it as it is. Gradients that the matcher does not recognise get neither.
 
     ```mlir
     %dq, %sum = st.kernel "attention" (...) { ... }

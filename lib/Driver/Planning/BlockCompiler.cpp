@@ -37,6 +37,13 @@ bool BlockCompiler::limitsExperts() const {
          input.options.count("expert-capacity-factor") > 0;
 }
 
+/// The entry of a parallel file.
+static std::string describe(::st::ContextAttention attention) {
+  if (attention == ::st::ContextAttention::Unset)
+    return "";
+  return llvm::formatv(R"("context_attention": "{0}", )", ::st::contextAttentionName(attention));
+}
+
 absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &key) {
   CompileRequest request;
   request.input = request.parallel = "layout";
@@ -62,7 +69,8 @@ absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &
       kMicroBatches, ::st::recomputeName(key.recompute), input.model.precision,
       key.splitsBackward ? R"("mode": "hybrid", "stage_cnt": 1, "schedule": "zb-h1")"
                          : R"("mode": "sharding")",
-      llvm::formatv(R"("data": {0}, "expert": {0}, "context": {1}, )", key.expert, key.context)
+      llvm::formatv(R"("data": {0}, "expert": {0}, "context": {1}, {2})", key.expert, key.context,
+                    describe(key.contextAttention))
           .str());
   std::map<std::string, std::string> options = input.options;
   options.insert({{"task", stringify(input.task).str()},

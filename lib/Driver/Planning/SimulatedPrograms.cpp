@@ -138,6 +138,7 @@ absl::StatusOr<::st::CompiledStep> SimulatedPrograms::compileLayout(const ::st::
   ::st::Layout layout;
   layout.tensor = key.tensor;
   layout.context = key.context;
+  layout.contextAttention = key.contextAttention;
   layout.replicas = key.replicas;
   layout.expert = key.expert;
   layout.microBatch = key.microBatch;

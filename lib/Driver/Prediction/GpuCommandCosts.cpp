@@ -131,10 +131,10 @@ void CommandTimer::time(const proto::CudaAttention &attention, TimedCommand &tim
   const double deep = isGradient ? 3 : 1, wide = isGradient ? 2 : 1;
   work.set_flops(2 * heads * rows * columns * (deep * depth + wide * width) *
                  (attention.causal() ? 0.5 : 1));
-  const double bytes = heads * ::st::widthOf(attention.type()) *
-                       (rows * (depth + width) + columns * (depth + width));
-  work.set_read_bytes(bytes);
-  work.set_written_bytes(isGradient ? bytes : 0);
+  const auto group = static_cast<double>(std::max<int64_t>(attention.k().group(), 1));
+  const double bytes = heads * ::st::widthOf(attention.type()) * (depth + width);
+  work.set_read_bytes(bytes * (rows + columns / group));
+  work.set_written_bytes(isGradient ? bytes * (rows + columns) : 0);
   timed.work = TimedCommand::Attention;
   timed.name = isGradient ? "attention's gradient" : "attention";
   setWork(costs, work, timed);

@@ -106,6 +106,7 @@ proto::PlanLayout describeLayout(const Layout &layout) {
   plan.set_pp(static_cast<int>(layout.stages));
   plan.set_dp(static_cast<int>(layout.replicas));
   plan.set_context(static_cast<int>(layout.context));
+  plan.set_context_attention(contextAttentionName(layout.contextAttention));
   plan.set_expert(static_cast<int>(layout.expert));
   plan.set_virtual_stages(static_cast<int>(layout.virtualStages));
   plan.set_micro_batch(static_cast<int>(layout.microBatch));
@@ -331,6 +332,9 @@ std::string emitParallelFile(const Layout &layout, const std::string &precision)
       layout.microBatches);
   if (layout.context > 1)
     absl::StrAppendFormat(&text, ",\n  \"context\": %d", layout.context);
+  if (layout.contextAttention != ContextAttention::Unset)
+    absl::StrAppendFormat(&text, ",\n  \"context_attention\": \"%s\"",
+                          contextAttentionName(layout.contextAttention));
   if (layout.expert > 1)
     absl::StrAppendFormat(&text, ",\n  \"expert\": %d", layout.expert);
   if (isPipelined)

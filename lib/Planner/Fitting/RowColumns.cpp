@@ -98,6 +98,21 @@ std::string readPrecision(RawRow &raw, Text text) {
   return "f16, bf16 or f32";
 }
 
+/// Also Megatron-LM's names. Its ring ("p2p") sends as much as an all-gather of keys.
+std::string readContextAttention(RawRow &raw, Text text) {
+  const std::string word = plainWord(text);
+  ContextAttention &attention = raw.row.layout.contextAttention;
+  if (isOneOf(word, {"heads", "a2a"}))
+    attention = ContextAttention::Heads;
+  else if (isOneOf(word, {"keys", "all-gather", "p2p"}))
+    attention = ContextAttention::Keys;
+  else if (word == "ring")
+    attention = ContextAttention::Ring;
+  else
+    return "heads, keys, ring, a2a, all_gather or p2p";
+  return "";
+}
+
 std::string readOptimizer(RawRow &raw, Text text) {
   const std::string word = plainWord(text);
   std::string &optimizer = raw.row.optimizer;
@@ -185,6 +200,7 @@ std::vector<RowColumn> choiceColumns() {
        readRecompute},
       {{"sequence_parallel", "sp"},
        [](RawRow &raw, Text text) { return readFlag(text, raw.row.layout.sequenceParallel); }},
+      {{"context_attention", "cp_comm_type"}, readContextAttention},
       {{"offload", "offload_optimizer"},
        [](RawRow &raw, Text text) { return readFlag(text, raw.row.layout.offloadOptimizer); }},
       {{"precision", "dtype"}, readPrecision},

@@ -105,6 +105,8 @@ absl::Status RowParser::finish(RawRow &raw) const {
   Layout &layout = row.layout;
   if (absl::Status status = placeReplicas(raw); !status.ok())
     return status;
+  if (layout.context == 1)
+    layout.contextAttention = ContextAttention::Unset;
   const int64_t once = layout.replicas * layout.microBatch;
   const int64_t batch =
       raw.globalBatch > 0 ? raw.globalBatch : once * std::max<int64_t>(raw.accumulation, 1);

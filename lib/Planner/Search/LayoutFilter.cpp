@@ -39,11 +39,17 @@ std::string printSwitch(bool value) { return value ? "true" : "false"; }
 
 constexpr const char *kNumber = "an integer", *kSwitch = "true or false";
 
-const std::array<Key, 16> kKeys = {{
+const std::array<Key, 17> kKeys = {{
     {"tp", [](const Layout &l) { return absl::StrCat(l.tensor); }, readNumber, kNumber},
     {"pp", [](const Layout &l) { return absl::StrCat(l.stages); }, readNumber, kNumber},
     {"dp", [](const Layout &l) { return absl::StrCat(l.replicas); }, readNumber, kNumber},
     {"context", [](const Layout &l) { return absl::StrCat(l.context); }, readNumber, kNumber},
+    {"context-attention",
+     [](const Layout &l) { return std::string(contextAttentionName(l.contextAttention)); },
+     [](absl::string_view word) {
+       return parseContextAttention(word) ? std::optional<std::string>(word) : std::nullopt;
+     },
+     kContextAttentionNames},
     {"expert", [](const Layout &l) { return absl::StrCat(l.expert); }, readNumber, kNumber},
     {"vpp", [](const Layout &l) { return absl::StrCat(l.virtualStages); }, readNumber, kNumber},
     {"mb", [](const Layout &l) { return absl::StrCat(l.microBatch); }, readNumber, kNumber},

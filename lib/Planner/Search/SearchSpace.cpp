@@ -38,6 +38,7 @@ private:
   void addDegrees(int64_t devices);
   void addReplicas(Layout layout, int64_t devices);
   bool considersContext(int64_t context) const;
+  std::vector<ContextAttention> contextAttentionOf(const Layout &layout) const;
   bool considersExpert(int64_t expert) const;
   void addBatches(Layout layout);
   void addBatchesOfRange(Layout layout);
@@ -158,6 +159,18 @@ bool Enumerator::considersContext(int64_t context) const {
                           model.sequence / context >= kMinPart);
 }
 
+/// Heads are a choice if the parts divide those of a shard, unless no other choice is listed: the
+/// layout is then refused with a reason.
+std::vector<ContextAttention> Enumerator::contextAttentionOf(const Layout &layout) const {
+  if (layout.context == 1)
+    return {ContextAttention::Unset};
+  std::vector<ContextAttention> choices = space.contextAttention;
+  if (choices.size() > 1 && model.heads % (layout.tensor * layout.context) != 0)
+    choices.erase(std::remove(choices.begin(), choices.end(), ContextAttention::Heads),
+                  choices.end());
+  return choices;
+}
+
 bool Enumerator::considersExpert(int64_t expert) const {
   if (!space.expert.empty())
     return isAllowed(space.expert, expert);
@@ -176,8 +189,12 @@ void Enumerator::addReplicas(Layout layout, int64_t devices) {
       continue;
     orders = ordersOf(layout);
     for (int64_t expert : divisorsOf(layout.replicas))
-      if (layout.expert = expert; considersExpert(expert))
-        addBatches(layout);
+      for (ContextAttention attention : contextAttentionOf(layout)) {
+        layout.expert = expert;
+        layout.contextAttention = attention;
+        if (considersExpert(expert))
+          addBatches(layout);
+      }
   }
 }
 

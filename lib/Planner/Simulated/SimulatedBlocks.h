@@ -26,6 +26,7 @@ struct SimulatedKey {
   int64_t microBatch = 1, microBatches = 1, zero = 0;
   /// If layers differ, the program is the full model in this number of stages; else 0.
   int64_t modelStages = 0;
+  ContextAttention contextAttention = ContextAttention::Unset;
   bool isPipelined = false;    ///< there are several stages
   bool splitsBackward = false; ///< gradients of weights are separate tasks
   bool sequenceParallel = false;
@@ -37,7 +38,8 @@ struct SimulatedKey {
   int64_t replicaDevices() const { return tensor * context; }
   auto tie() const {
     return std::tie(stageLayers, tensor, context, replicas, expert, microBatch, microBatches, zero,
-                    modelStages, isPipelined, splitsBackward, sequenceParallel, recompute);
+                    modelStages, contextAttention, isPipelined, splitsBackward, sequenceParallel,
+                    recompute);
   }
   bool operator<(const SimulatedKey &other) const { return tie() < other.tie(); }
 };

@@ -27,6 +27,7 @@ SimulatedKey SimulatedKey::of(const Layout &layout, const PlannedModel &model) {
     key.stageLayers = layout.stages > 1 && model.layers >= 2 * stages ? 2 : 1;
   key.tensor = layout.tensor;
   key.context = layout.context;
+  key.contextAttention = layout.contextAttention;
   key.replicas = layout.replicas;
   key.expert = layout.expert;
   key.microBatch = layout.microBatch;

@@ -24,10 +24,11 @@ struct BlockKey {
   bool splitsBackward = false;     ///< gradients of weights are separate tasks
   std::string optimizer = "adamw"; ///< one of kOptimizerNames
   int64_t context = 1, expert = 1;
+  ContextAttention contextAttention = ContextAttention::Unset;
 
   auto tie() const {
-    return std::tie(tensor, microBatch, context, expert, sequenceParallel, recompute, formsKernels,
-                    splitsBackward, optimizer);
+    return std::tie(tensor, microBatch, context, expert, contextAttention, sequenceParallel,
+                    recompute, formsKernels, splitsBackward, optimizer);
   }
   bool operator<(const BlockKey &other) const { return tie() < other.tie(); }
 };

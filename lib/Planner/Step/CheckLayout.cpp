@@ -15,6 +15,13 @@ absl::Status checkLayout(const PlannedModel &model, const Layout &layout,
     return refuse(stages, " stages are more than ", model.layers, " layers");
   if (model.sequence % layout.context != 0)
     return refuse("context=", layout.context, " does not divide ", model.sequence, " tokens");
+  if (layout.contextAttention == ContextAttention::Heads &&
+      model.heads % (layout.tensor * layout.context) != 0)
+    return refuse("context-attention=heads: context=", layout.context, " times tp=", layout.tensor,
+                  " does not divide ", model.heads, " heads");
+  if (layout.contextAttention == ContextAttention::Ring && layout.recompute == Recompute::None)
+    return refuse("context-attention=ring needs recompute=selective or full: stored "
+                  "probabilities are those of all keys");
   if (layout.expert > 1 && model.experts == 0)
     return refuse("expert=", layout.expert, ": the model has no experts");
   if (layout.expert > 1 && model.experts < layout.expert)
@@ -39,6 +46,10 @@ absl::Status checkLayout(const StepInputs &inputs, const Layout &layout) {
     return absl::InvalidArgumentError(absl::StrCat(
         "schedule=", scheduleName(layout.schedule), " needs profile st: profile ",
         inputs.profile.name(), " does not compute weight gradients in separate tasks"));
+  if (layout.contextAttention == ContextAttention::Ring && inputs.profile.framework_ops())
+    return absl::InvalidArgumentError(
+        absl::StrCat("context-attention=ring needs profile st: profile ", inputs.profile.name(),
+                     " does not split attention over the parts of a ring"));
   if (const int64_t minimum = inputs.profile.interleaved_stages();
       layout.schedule == PipelineSchedule::Interleaved && layout.stages < minimum)
     return absl::InvalidArgumentError(absl::StrCat("profile ", inputs.profile.name(),

@@ -548,9 +548,14 @@ StepBlocks blocksOf(const StepInputs &inputs, const Layout &layout) {
                layout.hasWeightTasks(),
                inputs.optimizer,
                layout.context,
-               layout.expert};
+               layout.expert,
+               layout.contextAttention};
   keys.kept = keys.work;
-  keys.kept.recompute = Recompute::None;
+  // Under full recomputation, a layer has its forward results again for its backward pass. St's
+  // attention streams its rows then, as under selective recomputation.
+  keys.kept.recompute = keys.work.formsKernels && layout.recompute == Recompute::Full
+                            ? Recompute::Selective
+                            : Recompute::None;
   // A framework reruns a layer's forward pass, so recomputation is not compiled.
   if (inputs.profile.framework_ops() && keys.work.recompute == Recompute::Full)
     keys.work.recompute = Recompute::None;

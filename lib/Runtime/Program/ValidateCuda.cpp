@@ -335,9 +335,10 @@ absl::Status TaskValidator::checkHeads(absl::string_view what,
                                        int64_t width) const {
   Bytes elements;
   elements.add(columns, width);
-  for (auto [count, stride] : {std::pair(attention.batch(), heads.batch()),
-                               {attention.heads(), heads.head()},
-                               {rows, heads.row()}}) {
+  for (auto [count, stride] :
+       {std::pair(attention.batch(), heads.batch()),
+        {attention.heads() / std::max<int64_t>(heads.group(), 1), heads.head()},
+        {rows, heads.row()}}) {
     Bytes check;
     check.add(count - 1, stride);
     if (!check.fits(kLargestMemory / width))
@@ -362,6 +363,17 @@ absl::Status TaskValidator::check(const proto::CudaAttention &attention) {
       if (__builtin_mul_overflow(elements, size, &elements) || elements > kLargestMemory)
         return error("attention exceeds the largest supported memory");
   }
+  const int64_t group = attention.k().group();
+  if (group < 0 || attention.v().group() != group ||
+      attention.heads() % std::max<int64_t>(group, 1) != 0)
+    return error(absl::StrCat("attention of ", attention.heads(), " heads with groups of ", group,
+                              " for k and of ", attention.v().group(), " for v"));
+  for (const proto::CudaHeads *heads :
+       {&attention.q(), &attention.o(), &attention.bias(), &attention.d_o(), &attention.d_q(),
+        &attention.d_k(), &attention.d_v()})
+    if (heads->group() != 0)
+      return error(absl::StrCat("attention with a group of ", heads->group(),
+                                " for a tensor other than k and v"));
   if (attention.type() != proto::F16 && attention.type() != proto::BF16)
     return error("attention of a type other than 16-bit floats");
   if (attention.causal() && attention.has_bias())

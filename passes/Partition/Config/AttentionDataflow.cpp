@@ -8,8 +8,28 @@ int64_t mlir::st::bytesOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getNumElements() * elementBytes(value.getType());
 }
 
-ShardedValue mlir::st::findSink(Value value, TensorSharding sharding, Axis axis) {
+/// Returns a result's sharding that follows from the operand's; std::nullopt if there is none.
+static std::optional<TensorSharding> propagate(const ShardingRule &rule,
+                                               const TensorSharding &operand) {
+  SmallVector<Splits, 4> factors(rule.factors.size());
+  if (!readFactors(rule, rule.operands[0], operand, factors))
+    return std::nullopt;
+  return composeDims(rule, rule.results[0], factors);
+}
+
+/// The number of parts into which an axis splits a tensor.
+static int64_t countParts(const TensorSharding &sharding, Axis axis) {
+  int64_t parts = 1;
+  for (const Splits &splits : sharding.dims)
+    for (const Split &split : splits)
+      parts *= split.axis == axis ? split.size : 1;
+  return parts;
+}
+
+ShardedValue mlir::st::findSink(Value value, TensorSharding sharding, Axis axis,
+                                std::optional<TensorSharding> before) {
   ShardedValue best{value, sharding}, at = best;
+  const int64_t parts = before ? countParts(*before, axis) : 1;
   while (at.value.hasOneUse()) {
     Operation *op = *at.value.user_begin();
     auto reduce = dyn_cast<stablehlo::ReduceOp>(op);
@@ -18,13 +38,12 @@ ShardedValue mlir::st::findSink(Value value, TensorSharding sharding, Axis axis)
     if (!adds && !isa<stablehlo::ReshapeOp, stablehlo::TransposeOp, stablehlo::ConvertOp>(op))
       break;
     ShardingRule rule = getShardingRule(op);
-    SmallVector<Splits, 4> factors(rule.factors.size());
-    if (!readFactors(rule, rule.operands[0], at.sharding, factors))
+    std::optional<TensorSharding> after = propagate(rule, at.sharding);
+    if (!after || !after->isSplitOver(axis))
       break;
-    TensorSharding after = composeDims(rule, rule.results[0], factors);
-    if (!after.isSplitOver(axis))
+    if (before && (!(before = propagate(rule, *before)) || countParts(*before, axis) < parts))
       break;
-    at = {op->getResult(0), std::move(after)};
+    at = {op->getResult(0), *std::move(after)};
     if (bytesOf(at.value) < bytesOf(best.value))
       best = at;
   }

@@ -15,8 +15,11 @@ struct ShardedValue {
 int64_t bytesOf(Value value);
 
 /// Follows a product's result to the smallest tensor with the same elements or their sums, such as
-/// the gradient of keys that were repeated. `axis` splits both.
-ShardedValue findSink(Value value, TensorSharding sharding, Axis axis);
+/// the gradient of keys that were repeated. `axis` splits both. Until there, the value may instead
+/// be split over the axis as in `before`, for example along its heads: it is not followed to a
+/// tensor with too few of them.
+ShardedValue findSink(Value value, TensorSharding sharding, Axis axis,
+                      std::optional<TensorSharding> before = std::nullopt);
 
 /// Returns true if the factor `first` of scores are the positions of keys, and `second` those of
 /// queries: softmax reduces along keys.

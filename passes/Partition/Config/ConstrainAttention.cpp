@@ -49,7 +49,8 @@ private:
   Value constrainTo(Value value, const TensorSharding &sharding, int64_t positionDim);
   void move(OpOperand &operand, const ShardingRule &rule, std::optional<int64_t> ofHeads,
             bool isOfKeys);
-  void moveBack(Value value, const TensorSharding &sharding, bool isOverHeads);
+  void moveBack(Value value, const TensorSharding &sharding,
+                const std::optional<TensorSharding> &heads = std::nullopt);
 
   func::FuncOp function;
   const MeshAxes &axes;
@@ -228,8 +229,11 @@ void AttentionConstraints::move(OpOperand &operand, const ShardingRule &rule,
     return (way.empty() ? &use == &operand : user == reader) || isOfBackward;
   });
   (isOfKeys ? ofKeys : positions)[moved] = std::move(sharding);
-  if (toHeads)
+  if (toHeads) {
+    // The source keeps its split along positions, and its own operands do not get the heads'.
+    moved.getDefiningOp<ConstrainOp>().setDirection(SpreadDirection::Forward);
     ofHeads[moved] = source.sharding;
+  }
   for (Operation *op : llvm::reverse(way)) {
     ShardingRule rule = getShardingRule(op);
     if (isOfKeys)
@@ -239,12 +243,13 @@ void AttentionConstraints::move(OpOperand &operand, const ShardingRule &rule,
   }
 }
 
-/// Splits positions over the axis again. The axis first stays on the heads, up to the smallest
-/// tensor.
-void AttentionConstraints::moveBack(Value value, const TensorSharding &sharding, bool isOverHeads) {
-  ShardedValue sink = findSink(value, sharding, axis);
+/// Splits positions over the axis again. An axis on the heads first stays there, up to the smallest
+/// tensor that has enough of them.
+void AttentionConstraints::moveBack(Value value, const TensorSharding &sharding,
+                                    const std::optional<TensorSharding> &heads) {
+  ShardedValue sink = findSink(value, sharding, axis, heads);
   Value moved = constrainTo(sink.value, sink.sharding, *sink.sharding.dimOf(axis));
-  if (isOverHeads)
+  if (heads)
     moved.getDefiningOp<ConstrainOp>().setDirection(SpreadDirection::Forward);
   sink.value.replaceAllUsesExcept(moved, moved.getDefiningOp());
   positions[moved] = sink.sharding;
@@ -328,9 +333,10 @@ void AttentionConstraints::visitHeads(DotGeneralOp dot, const ShardingRule &rule
   if ((queries == positions.end()) == (keys == ofKeys.end()))
     return;
   TensorSharding sharding = queries == positions.end() ? keys->second : queries->second;
+  const TensorSharding overHeads = ofHeads.lookup(result);
   for (Flow *flow : {&positions, &ofKeys, &ofHeads})
     flow->erase(result);
-  moveBack(result, sharding, /*isOverHeads=*/true);
+  moveBack(result, sharding, overHeads);
 }
 
 void AttentionConstraints::visitProduct(DotGeneralOp dot, const ShardingRule &rule) {
@@ -347,7 +353,7 @@ void AttentionConstraints::visitProduct(DotGeneralOp dot, const ShardingRule &ru
     // The gradient of keys or values is a sum over the devices' queries.
     auto keys = ofKeys.find(dot.getResult());
     if (!isParallel(0) && keys != ofKeys.end())
-      moveBack(dot.getResult(), TensorSharding(keys->second), /*isOverHeads=*/false);
+      moveBack(dot.getResult(), TensorSharding(keys->second));
     return;
   }
   if (isParallel(0) && isParallel(1)) {

@@ -74,3 +74,19 @@ func.func @f(%q: memref<768xbf16>, %f: memref<64xf32>, %s: memref<48xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @f(%q: memref<768xbf16>, %f: memref<64xf32>, %s: memref<48xf32>) {
+  // expected-error @+1 {{'cuda.attention' op has groups of 2 heads, expected a divisor of 3}}
+  cuda.attention %q * %q * %q into %q 2 x 3 of 8 x 8 depth 16 width 16 q [384, 16, 48] k [384, 16, 48] v [384, 16, 48] o [384, 128, 16] {group = 2 : i64} : memref<768xbf16>, memref<768xbf16>, memref<768xbf16> into memref<768xbf16> {}
+  return
+}
+
+// -----
+
+func.func @f(%q: memref<768xbf16>, %k: memref<256xbf16>) {
+  // expected-error @+1 {{'cuda.attention' op has k with strides that exceed its buffer}}
+  cuda.attention %q * %k * %k into %q 2 x 3 of 8 x 8 depth 16 width 16 q [384, 16, 48] k [128, 16, 16] v [128, 0, 16] o [384, 128, 16] {group = 1 : i64} : memref<768xbf16>, memref<256xbf16>, memref<256xbf16> into memref<768xbf16> {}
+  return
+}

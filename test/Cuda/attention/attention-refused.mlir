@@ -627,3 +627,36 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
     }
   }
 }
+
+// -----
+
+// Heads share keys but not values.
+st.mesh @mesh <["tensor"=1], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.input @q "q" role "batch" global tensor<2x8x2x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}, {}]> local tensor<2x8x2x3x16xbf16> micro_dim -1 at <offset = 0>
+  st.input @k "k" role "batch" global tensor<2x8x2x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x2x16xbf16> micro_dim -1 at <offset = 3072>
+  st.input @v "v" role "batch" global tensor<2x8x2x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}, {}]> local tensor<2x8x2x3x16xbf16> micro_dim -1 at <offset = 4096>
+  st.task @forward0 forward stage 0 (%mb) {
+    %q = st.read @q {st.addresses = [#st.address<offset = 0>]} : tensor<2x8x2x3x16xbf16>
+    %k = st.read @k {st.addresses = [#st.address<offset = 3072>]} : tensor<2x8x2x16xbf16>
+    %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x2x3x16xbf16>
+    // expected-remark @+1 {{is not attention as cuDNN computes it: v is not the same for the heads of a group}}
+    %o:3 = st.kernel "attention" (%a = %q : tensor<2x8x2x3x16xbf16>, %b = %k : tensor<2x8x2x16xbf16>, %c = %v : tensor<2x8x2x3x16xbf16>) -> (tensor<2x2x3x8x16xbf16>, tensor<2x2x3x8xf32>, tensor<2x2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 11264>, #st.address<offset = 12288>]} {
+      %bs = stablehlo.broadcast_in_dim %b, dims = [0, 1, 2, 4] : (tensor<2x8x2x16xbf16>) -> tensor<2x8x2x3x16xbf16>
+      %s = stablehlo.dot_general %a, %bs, batching_dims = [0, 2, 3] x [0, 2, 3], contracting_dims = [4] x [4] : (tensor<2x8x2x3x16xbf16>, tensor<2x8x2x3x16xbf16>) -> tensor<2x2x3x8x8xbf16>
+      %f = stablehlo.convert %s : (tensor<2x2x3x8x8xbf16>) -> tensor<2x2x3x8x8xf32>
+      %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %max = stablehlo.reduce(%f init: %low) applies stablehlo.maximum across dimensions = [4] : (tensor<2x2x3x8x8xf32>, tensor<f32>) -> tensor<2x2x3x8xf32>
+      %maxs = stablehlo.broadcast_in_dim %max, dims = [0, 1, 2, 3] : (tensor<2x2x3x8xf32>) -> tensor<2x2x3x8x8xf32>
+      %d = stablehlo.subtract %f, %maxs : tensor<2x2x3x8x8xf32>
+      %e = stablehlo.exponential %d : tensor<2x2x3x8x8xf32>
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [4] : (tensor<2x2x3x8x8xf32>, tensor<f32>) -> tensor<2x2x3x8xf32>
+      %sums = stablehlo.broadcast_in_dim %sum, dims = [0, 1, 2, 3] : (tensor<2x2x3x8xf32>) -> tensor<2x2x3x8x8xf32>
+      %y = stablehlo.divide %e, %sums : tensor<2x2x3x8x8xf32>
+      %p = stablehlo.convert %y : (tensor<2x2x3x8x8xf32>) -> tensor<2x2x3x8x8xbf16>
+      %o = stablehlo.dot_general %p, %c, batching_dims = [0, 1, 2] x [0, 2, 3], contracting_dims = [4] x [1] : (tensor<2x2x3x8x8xbf16>, tensor<2x8x2x3x16xbf16>) -> tensor<2x2x3x8x16xbf16>
+      st.yield %o, %max, %sum : tensor<2x2x3x8x16xbf16>, tensor<2x2x3x8xf32>, tensor<2x2x3x8xf32>
+    }
+  }
+}

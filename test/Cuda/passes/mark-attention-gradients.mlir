@@ -1,8 +1,20 @@
-// Two kernels of a gradient of 16 bits are marked, which can be joined. After that their sums may be derived.
+// Two kernels of a gradient of 16 bits are marked, which can be joined. After that their sums may be derived. They read the
+// keys through separate reshapes.
 //
 // RUN: st-opt --mark-attention-gradients %s | FileCheck %s
 // CHECK: %{{.*}}:4 = st.kernel "attention" {{.*}} attributes {cuda.gradient_scale = 1.000000e+00 : f64
 // CHECK: %{{.*}}:2 = st.kernel "attention" {{.*}} attributes {cuda.gradient_scale = 1.000000e+00 : f64
+//
+// Without a join, the first kernel keeps the sums that the second reads.
+// RUN: sed 's|    %%two:2|    %%flat = stablehlo.reshape %%one#0 : (tensor<2x3x8x16xbf16>) -> tensor<6x8x16xbf16>\n    %%two:2|' %s | st-opt --mark-attention-gradients | FileCheck %s --check-prefix=APART
+// APART-NOT: cuda.gradient_scale
+// APART: %{{.*}}:4 = st.kernel "attention" {{.*}} attributes {{{.*}}st.keeps_row_sums
+// APART-NOT: st.keeps_row_sums
+//
+// cuDNN computes no other formulas.
+// RUN: sed "s/stablehlo.subtract %%dp/stablehlo.add %%dp/" %s | st-opt --mark-attention-gradients | FileCheck %s --check-prefix=OTHER
+// OTHER-NOT: cuda.gradient_scale
+// OTHER-NOT: st.keeps_row_sums
 //
 // cuDNN computes no products of f32.
 // RUN: sed "s/bf16/f32/g" %s | st-opt --mark-attention-gradients | FileCheck %s --check-prefix=WIDE
@@ -42,7 +54,9 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
       %o = stablehlo.dot_general %ds, %b, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1] : (tensor<2x3x8x8xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16>
       st.yield %o, %max, %sum, %r : tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>
     }
-    %two:2 = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>, %max = %one#1 : tensor<2x3x8xf32>, %sum = %one#2 : tensor<2x3x8xf32>, %r = %one#3 : tensor<2x3x8xf32>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8x16xbf16>) attributes {st.addresses = [#st.address<offset = 16384>, #st.address<offset = 18432>]} {
+    %flat_keys = stablehlo.reshape %k : (tensor<2x8x3x16xbf16>) -> tensor<2x8x48xbf16>
+    %keys = stablehlo.reshape %flat_keys : (tensor<2x8x48xbf16>) -> tensor<2x8x3x16xbf16>
+    %two:2 = st.kernel "attention" (%a = %q : tensor<2x8x3x16xbf16>, %b = %keys : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %d = %do : tensor<2x8x3x16xbf16>, %max = %one#1 : tensor<2x3x8xf32>, %sum = %one#2 : tensor<2x3x8xf32>, %r = %one#3 : tensor<2x3x8xf32>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8x16xbf16>) attributes {st.addresses = [#st.address<offset = 16384>, #st.address<offset = 18432>]} {
       %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
       %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
       %g = stablehlo.dot_general %d, %c, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>

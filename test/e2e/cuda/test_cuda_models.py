@@ -79,6 +79,7 @@ CASES = [
     ("bert span, ragged", BERT, "span", 37, {"recompute": "selective"}, 1e-4),
     ("gpt2 clm", GPT2, "clm", 64, {}, 1e-4),
     ("llama clm", LLAMA, "clm", 72, {}, 1e-4),
+    ("llama clm, bf16", LLAMA, "clm", 72, {"precision": "bf16"}, 5e-2),
     ("megatron-bert mlm", MEGATRON_BERT, "mlm", 48, {}, 1e-4),
     ("megatron-gpt clm", MEGATRON_GPT, "clm", 64, {}, 1e-4),
     ("bert mlm, bf16", BERT, "mlm", 48, {"precision": "bf16"}, 5e-2),

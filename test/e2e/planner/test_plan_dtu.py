@@ -22,7 +22,8 @@ SPACES = [("bert on a chip", "--tp=1 --pp=2 --schedule=1f1b --zero=0"), ("bert o
           ("uneven stages", ""), ("gpt2 on a chip", "--pp=2 --tp=2 --recompute=none --optimizer=adafactor"),
           ("bert on a chip", "--pp=1 --tp=4 --optimizer=lamb-8bit")]
 # One of each kind: sequences and experts that devices share, adapters, layers that differ, an encoder and a decoder.
-SPECIAL = [("llama, context", "--tp=1 --pp=2 --context=2 --zero=0"), ("llama, context", "--tp=2 --pp=1 --context=4 --zero=1"),
+SPECIAL = [("llama, context", "--tp=1 --pp=2 --context=2 --zero=0"),
+           ("llama, context", "--tp=1 --pp=2 --context=2 --context-attention=ring --recompute=selective --zero=0"), ("llama, context", "--tp=2 --pp=1 --context=4 --zero=1"),
            ("mixtral, experts", "--tp=1 --pp=1 --dp=4 --expert=2 --devices=4 --expert-capacity-factor=1.5"),
            ("llama, adapters", "--tp=1 --pp=2"), ("llama, half trained", "--tp=1 --pp=2"), ("t5", "--tp=1 --pp=2"),
            ("t5", "--tp=2 --pp=1")]
@@ -69,6 +70,7 @@ def bad(folder):
                            ([f"--lint-log={folder}/x.log"], "--lint-log")):
         refuse([*dtu, *flags], pattern, folder)
     for flags, pattern in ((["--context=3"], "no layout fills the devices"), (["--context=0"], "--context=0: expected integers from 1"),
+                           (["--context-attention=key"], "--context-attention=key: expected heads, keys or ring"),
                            (["--expert=2", "--dp=4"], "expert=2: the model has no experts"), (["--lora=8"], "--lora=8: expected RANK:"),
                            (["--lora=8:nothing"], "no parameter nothing.weight"), (["--freeze=nothing"], "matches 'nothing'"),
                            (["--task=seq2seq"], "--task=seq2seq does not fit"), (["--label-seq=8"], "has no separate target"),

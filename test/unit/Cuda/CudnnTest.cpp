@@ -180,6 +180,19 @@ proto::CudaAttention gradientOf(proto::CudaAttention attention) {
   return attention;
 }
 
+/// The same with keys and values that `group` heads share. The compiler gives a single head no
+/// stride.
+proto::CudaAttention groupedOf(proto::CudaAttention attention, int64_t group) {
+  for (proto::CudaHeads *heads : {attention.mutable_k(), attention.mutable_v()}) {
+    heads->set_batch(heads->batch() / group);
+    heads->set_row(heads->row() / group);
+    heads->set_group(group);
+    if (group == attention.heads())
+      heads->set_head(0);
+  }
+  return attention;
+}
+
 proto::CudaHeads biasOf(int64_t batch, int64_t head, int64_t row) {
   proto::CudaHeads created;
   created.set_batch(batch);
@@ -225,6 +238,13 @@ TEST_P(CudnnPlans, AttentionHasAnEngine) {
   attention.mutable_max();
   attention.mutable_sum();
   expectPlan("a bias of columns of a batch, with the maxima and sums of rows", attention);
+  for (int64_t group : {4, 12}) {
+    attention = groupedOf(attentionOf(512, 64), group);
+    attention.set_causal(true);
+    attention.mutable_max();
+    attention.mutable_sum();
+    expectPlan(absl::StrCat("causal, groups of ", group, " heads").c_str(), attention);
+  }
   for (auto [length, depth] : {std::pair(1024, 128), {500, 64}, {32, 16}}) {
     attention = attentionOf(length, depth);
     attention.set_causal(true);

@@ -71,6 +71,19 @@ TEST(Rows, PartsOfSequencesAndExperts) {
   EXPECT_EQ(row.layout.expert, 2);
   EXPECT_EQ(row.layout.replicas, 4);
   EXPECT_EQ(row.layout.microBatches, 4);
+  EXPECT_EQ(row.layout.contextAttention, ContextAttention::Unset);
+  auto attentionOf = [&](const char *context, const char *value) {
+    return parseOne(header + "context,cp_comm_type", sizes + context + "," + value)
+        .layout.contextAttention;
+  };
+  EXPECT_EQ(attentionOf("4", "a2a"), ContextAttention::Heads);
+  EXPECT_EQ(attentionOf("4", "p2p"), ContextAttention::Keys);
+  EXPECT_EQ(attentionOf("4", "ring"), ContextAttention::Ring);
+  EXPECT_EQ(attentionOf("1", "a2a"), ContextAttention::Unset);
+  EXPECT_EQ(errorOf(header + "context,context_attention", sizes + "4,values"),
+            "r.csv:2: column context_attention: expected heads, keys, ring, a2a, all_gather or "
+            "p2p, found "
+            "\"values\"");
   EXPECT_EQ(errorOf(header + "dp,context", sizes + "16,2"),
             "r.csv:2: expected gpus = tp x pp x dp x context = 128, found 64");
 }

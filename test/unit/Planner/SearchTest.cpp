@@ -220,6 +220,50 @@ TEST(SearchSpace, SplitsSequencesAndExpertsWhereItMayPay) {
   EXPECT_EQ(degrees(&Layout::expert), Degrees{2});
 }
 
+TEST(SearchSpace, AttentionOfSharedSequences) {
+  PlannedModel model;
+  model.layers = 2;
+  model.heads = 6;
+  model.sequence = 4096;
+  SearchSpace space;
+  space.devices = space.globalBatch = 8;
+  space.tensor = {1};
+  const proto::ClusterDescription cluster = *builtinClusterDescription("dgx-a100-80gb");
+  auto choicesOf = [&](int64_t context) {
+    space.context = {context};
+    std::set<ContextAttention> found;
+    for (const Layout &layout : enumerateLayouts(space, model, cluster))
+      found.insert(layout.contextAttention);
+    return found;
+  };
+  using Choices = std::set<ContextAttention>;
+  EXPECT_EQ(choicesOf(1), Choices{ContextAttention::Unset});
+  EXPECT_EQ(choicesOf(2),
+            (Choices{ContextAttention::Heads, ContextAttention::Keys, ContextAttention::Ring}));
+  // Four parts do not divide six heads.
+  EXPECT_EQ(choicesOf(4), (Choices{ContextAttention::Keys, ContextAttention::Ring}));
+  // The only choice that is listed is refused with a reason.
+  space.contextAttention = {ContextAttention::Heads};
+  EXPECT_EQ(choicesOf(4), Choices{ContextAttention::Heads});
+  Layout layout;
+  layout.context = 4;
+  layout.contextAttention = ContextAttention::Heads;
+  EXPECT_EQ(checkLayout(model, layout, cluster).message(),
+            "context-attention=heads: context=4 times tp=1 does not divide 6 heads");
+  layout.contextAttention = ContextAttention::Ring;
+  EXPECT_EQ(checkLayout(model, layout, cluster).message(),
+            "context-attention=ring needs recompute=selective or full: stored probabilities are "
+            "those of all keys");
+  layout.recompute = Recompute::Selective;
+  EXPECT_TRUE(checkLayout(model, layout, cluster).ok());
+  EXPECT_EQ(printLayout(layout), "tp=1 pp=1 dp=1 context=4 context-attention=ring mb=1 accum=1 "
+                                 "recompute=selective");
+  EXPECT_TRUE(LayoutFilter::parse("context-attention=ring")->matches(layout));
+  EXPECT_FALSE(LayoutFilter::parse("context-attention=keys")->matches(layout));
+  EXPECT_EQ(LayoutFilter::parse("context-attention=values").status().message(),
+            "context-attention: expected heads, keys or ring, found \"values\"");
+}
+
 TEST(LayoutFilter, TakesEachKeyOfALayout) {
   Layout layout;
   layout.tensor = 2;

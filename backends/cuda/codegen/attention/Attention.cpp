@@ -46,7 +46,9 @@ LogicalResult Matcher::setStatistics(const Samples &samples, const ExpectedRows 
     auto isDense = [&](unsigned group, int64_t size, int64_t stride) {
       return size == 1 || strides[group] == stride;
     };
-    if (!isDense(rows.groups.rows, found.rows, 1) || !isDense(rows.head, found.heads, found.rows) ||
+    if (!isDense(rows.groups.rows, found.rows, 1) ||
+        !isDense(rows.inGroup, found.group, found.rows) ||
+        !isDense(rows.head, found.heads / found.group, found.group * found.rows) ||
         !isDense(rows.batch, found.batch, found.heads * found.rows))
       return rows.refuse("its stored row statistics are not contiguous");
     auto is = [&](const Sample &statistic) {
@@ -100,8 +102,8 @@ FailureOr<Attention> Matcher::run() {
   found.depth = scores.width;
   found.width = values.width;
   if (failed(rows.set("q", scores.parallel, fused.parallel, found, found.q)) ||
-      failed(rows.set("k", scores.streamed, fused.streamed, found, found.k)) ||
-      failed(rows.set("v", values.streamed, fused.streamed, found, found.v)) ||
+      failed(rows.set("k", scores.streamed, fused.streamed, found, found.k, /*isShared=*/true)) ||
+      failed(rows.set("v", values.streamed, fused.streamed, found, found.v, /*isShared=*/true)) ||
       failed(rows.set("o", values.parallel, fused.parallel, found, found.o)))
     return failure();
   if (scores.parallel.element != values.parallel.element ||

@@ -10,12 +10,14 @@ namespace mlir::cuda {
 /// o = softmax(scale * q * k^T + bias) * v for each head of each batch, and the softmax statistics
 /// of each row. A gradient instead computes dQ, dK and dV from dO, and its `o` is null.
 struct Attention {
-  /// batch x heads x contiguous rows; strides are in elements.
+  /// batch x heads x contiguous rows; strides are in elements. k and v have heads / group heads;
+  /// their gradients have all.
   struct Tensor {
     Value value; ///< an input or a result of the kernel; null if absent
     int64_t batch = 0, head = 0, row = 0;
   };
   int64_t batch = 1, heads = 1;
+  int64_t group = 1;             ///< consecutive heads that share a head of k and v
   int64_t rows = 1, columns = 1; ///< of q and o, of k and v
   int64_t depth = 1, width = 1;  ///< of q and k, of v and o
   double scale = 1;

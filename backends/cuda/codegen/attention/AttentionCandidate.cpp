@@ -7,7 +7,16 @@
 using namespace mlir;
 using namespace mlir::cuda;
 
-/// The outermost group besides rows and columns is the batch, the next one the heads.
+/// Returns true if a product reads the same matrix for all of a group of the space.
+bool AttentionCandidate::isSharedAlong(unsigned group) const {
+  auto isShared = [&](const AttentionMatrix &matrix) { return matrix.strides[group] == 0; };
+  return llvm::any_of(fused.producers, [&](const AttentionProduct &product) {
+    return isShared(product.parallel) || isShared(product.streamed);
+  });
+}
+
+/// The outermost group besides rows and columns is the batch, the next one the heads. Heads that
+/// share keys are the innermost one.
 LogicalResult AttentionCandidate::read(Attention &attention) {
   FailureOr<FusedAttention> analyzed = analyzeAttention(kernel);
   if (failed(analyzed))
@@ -19,32 +28,50 @@ LogicalResult AttentionCandidate::read(Attention &attention) {
   for (unsigned group = 0; group < count; ++group)
     if (group != groups.rows && group != groups.columns)
       others.push_back(group);
+  inGroup = count;
+  if (!others.empty() && isSharedAlong(others.back()))
+    inGroup = others.pop_back_val();
   if (others.size() > 2)
     return refuse("its batch has more than two dimensions");
   batch = others.empty() ? count : others[0];
   head = others.size() < 2 ? count : others[1];
-  auto sizeOf = [&](unsigned group) { return group < count ? fused.space.getSize(group) : 1; };
-  attention.batch = sizeOf(batch);
-  attention.heads = sizeOf(head);
-  attention.rows = sizeOf(groups.rows);
-  attention.columns = sizeOf(groups.columns);
+  attention.batch = getSize(batch);
+  attention.group = getSize(inGroup);
+  attention.heads = getSize(head) * attention.group;
+  attention.rows = getSize(groups.rows);
+  attention.columns = getSize(groups.columns);
   return success();
 }
 
+static int64_t strideOf(ArrayRef<int64_t> strides, unsigned group) {
+  return group < strides.size() ? strides[group] : 0;
+}
+
+bool AttentionCandidate::setHeadStride(ArrayRef<int64_t> strides, int64_t &stride) const {
+  const int64_t ofGroups = strideOf(strides, head), ofHeads = strideOf(strides, inGroup),
+                heads = getSize(inGroup);
+  stride = heads == 1 ? ofGroups : ofHeads;
+  return heads == 1 || getSize(head) == 1 || ofGroups == ofHeads * heads;
+}
+
 LogicalResult AttentionCandidate::set(StringRef name, const AttentionMatrix &matrix, unsigned along,
-                                      const Attention &attention, Attention::Tensor &tensor) {
-  auto strideOf = [&](unsigned group) {
-    return group < matrix.strides.size() ? matrix.strides[group] : 0;
-  };
+                                      const Attention &attention, Attention::Tensor &tensor,
+                                      bool isShared) {
   const unsigned inputs = kernel.getInputs().size();
   Value value = matrix.buffer < inputs ? Value(kernel.getInputs()[matrix.buffer])
                                        : Value(kernel.getResult(matrix.buffer - inputs));
-  tensor = {value, strideOf(batch), strideOf(head), strideOf(along)};
+  ArrayRef<int64_t> strides = matrix.strides;
+  tensor = {value, strideOf(strides, batch), strideOf(strides, head), strideOf(strides, along)};
   if (!matrix.element.isF16() && !matrix.element.isBF16())
     return refuse(name + " is not of a 16-bit type");
   if (matrix.widthStride != 1)
     return refuse(name + " has rows that are not contiguous");
-  if ((tensor.batch == 0 && attention.batch > 1) || (tensor.head == 0 && attention.heads > 1))
+  if (isShared && strideOf(strides, inGroup) != 0)
+    return refuse(name + " is not the same for the heads of a group");
+  if (!isShared && !setHeadStride(strides, tensor.head))
+    return refuse(name + " has heads at different distances");
+  const int64_t heads = isShared ? attention.heads / attention.group : attention.heads;
+  if ((tensor.batch == 0 && attention.batch > 1) || (tensor.head == 0 && heads > 1))
     return refuse(name + " is the same for several heads");
   return success();
 }
@@ -64,10 +91,11 @@ LogicalResult AttentionCandidate::setBias(Attention &attention) {
   if (!getElementTypeOrSelf(bias.getType()).isF32())
     return refuse("its mask is not f32");
   SmallVector<int64_t> strides = fused.space.getStrides(bias);
-  auto strideOf = [&](unsigned group) { return group < strides.size() ? strides[group] : 0; };
-  attention.bias = {outside(bias), strideOf(batch), strideOf(head), strideOf(groups.rows)};
-  if (strideOf(groups.columns) != 1)
+  attention.bias = {outside(bias), strideOf(strides, batch), 0, strideOf(strides, groups.rows)};
+  if (strideOf(strides, groups.columns) != 1)
     return refuse("its mask has rows that are not contiguous");
+  if (!setHeadStride(strides, attention.bias.head))
+    return refuse("its mask has heads at different distances");
   return success();
 }
 

@@ -15,14 +15,17 @@ public:
   /// Analyses the kernel, and sets the sizes and groups.
   LogicalResult read(Attention &attention);
 
-  /// Sets `tensor` from a matrix of the kernel whose rows are along a group.
+  /// Sets `tensor` from a matrix of the kernel whose rows are along a group of the space.
+  /// `isShared`: each group of heads has one matrix.
   LogicalResult set(StringRef name, const AttentionMatrix &matrix, unsigned along,
-                    const Attention &attention, Attention::Tensor &tensor);
+                    const Attention &attention, Attention::Tensor &tensor, bool isShared = false);
   LogicalResult setBias(Attention &attention);
 
   /// Arguments that the row computation reads besides the scores.
   SmallVector<BlockArgument> readArguments() const;
   Value outside(BlockArgument argument) { return kernel.getInputs()[argument.getArgNumber()]; }
+  /// Sets the stride between consecutive heads. Returns false if it is not the same for all.
+  bool setHeadStride(ArrayRef<int64_t> strides, int64_t &head) const;
 
   /// Draws random numbers between -most and most that vary along some groups.
   Sample draw(st::GroupSet groups, double most, std::mt19937 &random) const;
@@ -37,11 +40,18 @@ public:
   st::KernelOp kernel;
   FusedAttention fused;
   RowsAndColumns groups;
-  unsigned batch = 0, head = 0; ///< group numbers; the number of groups if absent
-  BlockArgument bias;           ///< may be null
+  /// Groups of the space; the number of groups if absent. `head` has the groups of heads that share
+  /// keys, `inGroup` the heads of each.
+  unsigned batch = 0, head = 0, inGroup = 0;
+  BlockArgument bias; ///< may be null
 
 private:
   std::string &reason;
+
+  int64_t getSize(unsigned group) const {
+    return group < fused.space.getNumGroups() ? fused.space.getSize(group) : 1;
+  }
+  bool isSharedAlong(unsigned group) const;
 };
 
 /// The row values according to the formula of attention, for some scores.

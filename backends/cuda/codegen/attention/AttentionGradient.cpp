@@ -34,6 +34,8 @@ private:
   Attention forward; ///< the kernel that stashed the statistics
   bool hasForward = false;
 
+  bool isSameValue(Value one, Value other) const;
+  bool isSameTensor(const Attention::Tensor &one, const Attention::Tensor &other) const;
   bool setTensors(const Roles &roles);
   bool sampleBoth(const Roles &roles, const Sample &scores, const Sample &gradients,
                   const Sample &bias, const ExpectedRows *expected, Samples &ofRows,
@@ -45,21 +47,24 @@ private:
 };
 } // namespace
 
-/// Returns true if two values outside of kernels are the same memory, as two reads of a buffer are.
-static bool isSamePlace(Value one, Value other) {
+/// Returns true if two values outside of kernels are the same, as two reads of a buffer or two
+/// reshapes of a value are.
+bool GradientMatcher::isSameValue(Value one, Value other) const {
   auto addressOf = [](Value value) -> Attribute {
     Operation *op = value.getDefiningOp();
     auto addresses = op ? op->getAttrOfType<ArrayAttr>("st.addresses") : ArrayAttr();
     unsigned number = op ? cast<OpResult>(value).getResultNumber() : 0;
     return addresses && number < addresses.size() ? addresses[number] : Attribute();
   };
-  return one == other ||
-         (one.getType() == other.getType() && addressOf(one) && addressOf(one) == addressOf(other));
+  return one == other || (one.getType() == other.getType() &&
+                          (definitions.of(one) == definitions.of(other) ||
+                           (addressOf(one) && addressOf(one) == addressOf(other))));
 }
 
-static bool isSameTensor(const Attention::Tensor &one, const Attention::Tensor &other) {
+bool GradientMatcher::isSameTensor(const Attention::Tensor &one,
+                                   const Attention::Tensor &other) const {
   return one.batch == other.batch && one.head == other.head && one.row == other.row &&
-         isSamePlace(one.value, other.value);
+         isSameValue(one.value, other.value);
 }
 
 /// Checks that both kernels read the same matrices where the formula requires it.
@@ -75,16 +80,17 @@ bool GradientMatcher::setTensors(const Roles &roles) {
   const unsigned rowAgain = columns.groups.rows, columnAgain = columns.groups.columns;
   found.depth = scores.width;
   found.width = other.width;
+  const bool isShared = true;
   Attention::Tensor k, k2, q2, q3, v2, dO2, dO3;
   return succeeded(rows.set("q", scores.parallel, row, found, found.q)) &&
-         succeeded(rows.set("k", scores.streamed, column, found, found.k)) &&
+         succeeded(rows.set("k", scores.streamed, column, found, found.k, isShared)) &&
          succeeded(rows.set("do", other.parallel, row, found, found.dO)) &&
-         succeeded(rows.set("v", other.streamed, column, found, found.v)) &&
+         succeeded(rows.set("v", other.streamed, column, found, found.v, isShared)) &&
          succeeded(rows.set("dq", dQ.parallel, row, found, found.dQ)) &&
-         succeeded(rows.set("k", dQ.streamed, column, found, k)) &&
-         succeeded(columns.set("k", scoresAgain.parallel, columnAgain, found, k2)) &&
+         succeeded(rows.set("k", dQ.streamed, column, found, k, isShared)) &&
+         succeeded(columns.set("k", scoresAgain.parallel, columnAgain, found, k2, isShared)) &&
          succeeded(columns.set("q", scoresAgain.streamed, rowAgain, found, q2)) &&
-         succeeded(columns.set("v", otherAgain.parallel, columnAgain, found, v2)) &&
+         succeeded(columns.set("v", otherAgain.parallel, columnAgain, found, v2, isShared)) &&
          succeeded(columns.set("do", otherAgain.streamed, rowAgain, found, dO2)) &&
          succeeded(columns.set("dk", dK.parallel, columnAgain, found, found.dK)) &&
          succeeded(columns.set("q", dK.streamed, rowAgain, found, q3)) &&
@@ -115,8 +121,7 @@ bool GradientMatcher::sampleBoth(const Roles &roles, const Sample &scores, const
   for (BlockArgument argument : columns.readArguments()) {
     if (ofColumns.contains(argument))
       continue;
-    Value outside = columns.outside(argument);
-    auto result = dyn_cast<OpResult>(outside);
+    auto result = dyn_cast<OpResult>(columns.outside(argument));
     if (!result || result.getOwner() != rows.kernel) {
       ofColumns.try_emplace(argument, bias);
       continue;
@@ -210,10 +215,11 @@ bool GradientMatcher::isOfForward() const {
            (!one.value || definitions.areSame(one.value, other.value));
   };
   return forward.batch == found.batch && forward.heads == found.heads &&
-         forward.rows == found.rows && forward.columns == found.columns &&
-         forward.depth == found.depth && forward.scale == found.scale &&
-         forward.isCausal == found.isCausal && isSameAs(forward.q, found.q) &&
-         isSameAs(forward.k, found.k) && isSameAs(forward.bias, found.bias);
+         forward.group == found.group && forward.rows == found.rows &&
+         forward.columns == found.columns && forward.depth == found.depth &&
+         forward.scale == found.scale && forward.isCausal == found.isCausal &&
+         isSameAs(forward.q, found.q) && isSameAs(forward.k, found.k) &&
+         isSameAs(forward.bias, found.bias);
 }
 
 /// Requires the same mask in both kernels, or none in either.
@@ -229,8 +235,7 @@ LogicalResult GradientMatcher::setBias() {
       return failure();
   }
   for (BlockArgument argument : ofColumns) {
-    Value outside = columns.outside(argument);
-    if (outside.getDefiningOp() == rows.kernel)
+    if (columns.outside(argument).getDefiningOp() == rows.kernel)
       continue;
     columns.bias = argument;
     Attention again = found;
@@ -253,8 +258,8 @@ FailureOr<Attention> GradientMatcher::run() {
     for (const AttentionProduct &product : *products)
       if (product.parallel.element != type || product.streamed.element != type)
         return rows.refuse("its matrices have different types");
-  if (found.batch != again.batch || found.heads != again.heads || found.rows != again.rows ||
-      found.columns != again.columns)
+  if (found.batch != again.batch || found.heads != again.heads || found.group != again.group ||
+      found.rows != again.rows || found.columns != again.columns)
     return rows.refuse("its two kernels have different sizes");
   for (unsigned index : a.stored)
     for (Operation *user : rows.kernel.getResult(index).getUsers())
@@ -318,8 +323,8 @@ FailureOr<Attention> mlir::cuda::matchJoinedGradient(mlir::st::KernelOp kernel,
   found.isCausal = hasCausalMask(fused.body());
   const unsigned row = gradient.groups.rows, column = gradient.groups.columns;
   if (failed(gradient.set("q", scores.streamed, row, found, found.q)) ||
-      failed(gradient.set("k", scores.parallel, column, found, found.k)) ||
-      failed(gradient.set("v", other.parallel, column, found, found.v)) ||
+      failed(gradient.set("k", scores.parallel, column, found, found.k, /*isShared=*/true)) ||
+      failed(gradient.set("v", other.parallel, column, found, found.v, /*isShared=*/true)) ||
       failed(gradient.set("do", other.streamed, row, found, found.dO)) ||
       failed(gradient.set("dq", dQ.streamed, row, found, found.dQ)) ||
       failed(gradient.set("dk", dK.parallel, column, found, found.dK)) ||

@@ -70,9 +70,33 @@ static SmallVector<int64_t> getStoredStrides(DotGeneralOp dot) {
   return strides;
 }
 
+/// An operand of a product that is an argument, or repeats it for several heads.
+struct MatrixOperand {
+  BlockArgument argument; ///< null for another operand
+  SmallVector<int64_t> strides;
+};
+
+static MatrixOperand getMatrixOperand(Value value) {
+  auto broadcast = value.getDefiningOp<stablehlo::BroadcastInDimOp>();
+  auto argument = dyn_cast<BlockArgument>(broadcast ? broadcast.getOperand() : value);
+  if (!argument)
+    return {};
+  SmallVector<int64_t> dense = mlir::st::denseStrides(shapeOf(argument));
+  if (!broadcast)
+    return {argument, std::move(dense)};
+  // All elements along a new dimension, or along one of a single element, are one.
+  SmallVector<int64_t> strides(shapeOf(value).size(), 0);
+  for (auto [from, to] : llvm::enumerate(broadcast.getBroadcastDimensions()))
+    if (shapeOf(argument)[from] != 1)
+      strides[to] = dense[from];
+  return {argument, std::move(strides)};
+}
+
 static bool isProductType(Type type) {
   return isa<Float32Type, Float16Type, BFloat16Type>(getElementTypeOrSelf(type));
 }
+
+bool mlir::cuda::isMatrix(Value operand) { return bool(getMatrixOperand(operand).argument); }
 
 static bool isOfColumns(const AttentionProduct &product) {
   return mlir::st::contractsRows(product.op);
@@ -84,11 +108,12 @@ LogicalResult AttentionAnalysis::collectProducts() {
     AttentionProduct product;
     product.op = dot;
     bool isYielded = llvm::is_contained(yield->getOperands(), getStored(dot));
-    if (!isa<BlockArgument>(dot.getRhs()) || !isProductType(dot.getType()) ||
+    if (!getMatrixOperand(dot.getRhs()).argument || !isProductType(dot.getType()) ||
         !isProductType(dot.getLhs().getType()) ||
         getElementTypeOrSelf(dot.getLhs().getType()) !=
             getElementTypeOrSelf(dot.getRhs().getType()) ||
-        isYielded == isa<BlockArgument>(dot.getLhs()) || (isYielded && !getStored(dot).hasOneUse()))
+        (isYielded ? isa<BlockArgument>(dot.getLhs()) : !isMatrix(dot.getLhs())) ||
+        (isYielded && !getStored(dot).hasOneUse()))
       return refuse(dot);
     (isYielded ? fused.consumers : fused.producers).push_back(std::move(product));
   }
@@ -161,20 +186,19 @@ static void setMatrix(AttentionMatrix &matrix, unsigned buffer, Value value,
   matrix.widthStride = width < 0 ? 1 : strides[width];
 }
 
-static unsigned argumentOf(Value value) { return cast<BlockArgument>(value).getArgNumber(); }
-
 LogicalResult AttentionAnalysis::addProducer(AttentionProduct &product) {
   DotGeneralOp dot = product.op;
   FailureOr<mlir::st::ProductDims> dims = mlir::st::findDepths(dot);
   if (failed(dims))
     return refuse(dot);
   product.width = dims->leftDepth < 0 ? 1 : shapeOf(dot.getLhs())[dims->leftDepth];
-  SmallVector<int64_t> left = mlir::st::denseStrides(shapeOf(dot.getLhs())),
-                       right = mlir::st::denseStrides(shapeOf(dot.getRhs()));
+  const MatrixOperand left = getMatrixOperand(dot.getLhs()), right = getMatrixOperand(dot.getRhs());
   mlir::st::ProductStrides strides =
-      mlir::st::getOperandStrides(dot, product.rows, fused.space, left, right);
-  setMatrix(product.parallel, argumentOf(dot.getLhs()), dot.getLhs(), left, dims->leftDepth);
-  setMatrix(product.streamed, argumentOf(dot.getRhs()), dot.getRhs(), right, dims->rightDepth);
+      mlir::st::getOperandStrides(dot, product.rows, fused.space, left.strides, right.strides);
+  setMatrix(product.parallel, left.argument.getArgNumber(), dot.getLhs(), left.strides,
+            dims->leftDepth);
+  setMatrix(product.streamed, right.argument.getArgNumber(), dot.getRhs(), right.strides,
+            dims->rightDepth);
   if (!hasParallelRows()) {
     std::swap(product.parallel, product.streamed);
     std::swap(strides.left, strides.right);
@@ -192,13 +216,14 @@ LogicalResult AttentionAnalysis::addConsumer(AttentionProduct &product) {
   if (product.width > kMaxAttentionWidth)
     return dot.emitOpError("has ")
            << product.width << " columns; an attention kernel holds at most " << kMaxAttentionWidth;
-  SmallVector<int64_t> result = getStoredStrides(dot),
-                       right = mlir::st::denseStrides(shapeOf(dot.getRhs()));
+  SmallVector<int64_t> result = getStoredStrides(dot);
+  const MatrixOperand right = getMatrixOperand(dot.getRhs());
   mlir::st::ConsumerStrides strides =
-      mlir::st::getConsumerStrides(dot, *dims, product.rows, fused.space, result, right);
+      mlir::st::getConsumerStrides(dot, *dims, product.rows, fused.space, result, right.strides);
   unsigned argument = getStored(dot).use_begin()->getOperandNumber() + body.getNumArguments();
   setMatrix(product.parallel, argument, dot.getResult(), result, strides.widthDim);
-  setMatrix(product.streamed, argumentOf(dot.getRhs()), dot.getRhs(), right, dims->width);
+  setMatrix(product.streamed, right.argument.getArgNumber(), dot.getRhs(), right.strides,
+            dims->width);
   if (mlir::st::contractsRows(dot) == hasParallelRows()) {
     std::swap(product.parallel, product.streamed);
     std::swap(strides.left, strides.right);

@@ -10,7 +10,8 @@
 
 namespace mlir::cuda {
 
-/// A matrix in memory: its strides along the groups of the space and along the `width` dimension.
+/// A matrix in memory: its strides along the groups of the space and along the `width` dimension. A
+/// stride is 0 along heads that share a matrix.
 /// `width` is the contracted dimension of a producer or the columns of a consumer; no loop of the
 /// space runs along it.
 struct AttentionMatrix {
@@ -56,6 +57,10 @@ struct FusedAttention {
 /// Maximum number of columns of a consumer's result, and of a producer's depth. It limits the
 /// accumulators of a block.
 constexpr int64_t kMaxAttentionWidth = 128;
+
+/// Returns true if an operand of a product is a matrix in memory: an argument of the kernel, or a
+/// broadcast of one, which heads share.
+bool isMatrix(Value operand);
 
 /// Fails with a diagnostic.
 FailureOr<FusedAttention> analyzeAttention(st::KernelOp kernel);

@@ -18,13 +18,13 @@ static Block &bodyOf(KernelOp kernel) { return kernel.getBody().front(); }
 /// Counts the consumers that contract rows (`ofColumns`) or columns.
 static size_t countConsumers(KernelOp kernel, bool ofColumns) {
   return llvm::count_if(bodyOf(kernel).getOps<hlo::DotGeneralOp>(), [&](hlo::DotGeneralOp dot) {
-    return !isa<BlockArgument>(dot.getLhs()) && mlir::st::contractsRows(dot) == ofColumns;
+    return !isMatrix(dot.getLhs()) && mlir::st::contractsRows(dot) == ofColumns;
   });
 }
 
 static size_t countProducers(KernelOp kernel) {
   return llvm::count_if(bodyOf(kernel).getOps<hlo::DotGeneralOp>(),
-                        [](hlo::DotGeneralOp dot) { return isa<BlockArgument>(dot.getLhs()); });
+                        [](hlo::DotGeneralOp dot) { return isMatrix(dot.getLhs()); });
 }
 
 /// Returns true if all other users of the first kernel's results come after the second kernel.
@@ -35,7 +35,8 @@ static bool canWait(KernelOp rows, KernelOp columns) {
   });
 }
 
-KernelOp mlir::cuda::joinGradientKernels(KernelOp rows, KernelOp columns) {
+KernelOp mlir::cuda::joinGradientKernels(KernelOp rows, KernelOp columns,
+                                         const mlir::st::ReachingDefinitions &definitions) {
   OpBuilder builder(columns), inside(columns.getContext());
   auto *body = new Block;
   inside.setInsertionPointToEnd(body);
@@ -50,7 +51,10 @@ KernelOp mlir::cuda::joinGradientKernels(KernelOp rows, KernelOp columns) {
         mapping.map(argument, value);
         continue;
       }
-      const auto number = static_cast<unsigned>(llvm::find(inputs, input) - inputs.begin());
+      auto isSame = [&, input = input](Value other) {
+        return input.getType() == other.getType() && definitions.of(input) == definitions.of(other);
+      };
+      const auto number = static_cast<unsigned>(llvm::find_if(inputs, isSame) - inputs.begin());
       if (number == inputs.size()) {
         inputs.push_back(input);
         body->addArgument(input.getType(), argument.getLoc());
@@ -77,13 +81,14 @@ KernelOp mlir::cuda::joinGradientKernels(KernelOp rows, KernelOp columns) {
   return joined;
 }
 
-bool mlir::cuda::canJoinGradientKernels(KernelOp rows, KernelOp columns) {
+bool mlir::cuda::canJoinGradientKernels(KernelOp rows, KernelOp columns,
+                                        const mlir::st::ReachingDefinitions &definitions) {
   if (countConsumers(rows, /*ofColumns=*/false) != 1 ||
       countConsumers(rows, /*ofColumns=*/true) != 0 ||
       countConsumers(columns, /*ofColumns=*/false) != 0 ||
       countConsumers(columns, /*ofColumns=*/true) == 0 || !canWait(rows, columns))
     return false;
-  KernelOp joined = joinGradientKernels(rows, columns);
+  KernelOp joined = joinGradientKernels(rows, columns, definitions);
   ScopedDiagnosticHandler silence(joined.getContext(), [](Diagnostic &) { return success(); });
   FailureOr<FusedAttention> fused = failure();
   if (countProducers(joined) == 2)

@@ -40,8 +40,11 @@ static std::string findObstacle(ArrayRef<mlir::st::KernelOp> kernels,
 LogicalResult TaskConverter::convertAttentionKernel(st::KernelOp kernel, ArrayRef<Place> places) {
   if (attention.usesCudnn) {
     SmallVector<st::KernelOp> kernels{kernel};
-    auto next = dyn_cast_or_null<st::KernelOp>(kernel->getNextNode());
     // Attention is one fused kernel, and its gradient two.
+    Operation *after = kernel->getNextNode();
+    while (isa_and_nonnull<stablehlo::ReshapeOp>(after))
+      after = after->getNextNode();
+    auto next = dyn_cast_or_null<st::KernelOp>(after);
     if (next && next.getKind() == "attention" && llvm::is_contained(kernel->getUsers(), next))
       kernels.push_back(next);
     FailureOr<bool> isAttention = convertAttention(kernels);
@@ -117,6 +120,20 @@ FailureOr<bool> TaskConverter::convertAttention(ArrayRef<st::KernelOp> kernels) 
   return false;
 }
 
+static Value skipReshapes(Value value) {
+  while (auto reshape = value.getDefiningOp<stablehlo::ReshapeOp>())
+    value = reshape.getOperand();
+  return value;
+}
+
+/// Returns true if only these kernels read an op's results, or reshapes of them.
+static bool isReadOnlyBy(Operation *op, const DenseSet<Operation *> &kernels) {
+  return llvm::all_of(op->getUsers(), [&](Operation *user) {
+    return kernels.contains(user) ||
+           (isa<stablehlo::ReshapeOp>(user) && isReadOnlyBy(user, kernels));
+  });
+}
+
 /// Adds the places that an op of a task writes. Returns false if they are unknown.
 static bool addWritten(Operation &op, llvm::function_ref<bool(Value)> addResult,
                        llvm::function_ref<bool(mlir::st::WriteOp)> addTarget) {
@@ -136,7 +153,7 @@ LogicalResult TaskConverter::moveLaunches(ArrayRef<st::KernelOp> kernels, ValueR
   DenseSet<Operation *> moved(kernels.begin(), kernels.end()), pending;
   auto addInputs = [&](st::KernelOp kernel) {
     for (Value input : kernel.getInputs())
-      if (Operation *producer = input.getDefiningOp(); launches.contains(producer))
+      if (Operation *producer = skipReshapes(input).getDefiningOp(); launches.contains(producer))
         pending.insert(producer);
   };
   llvm::for_each(kernels, addInputs);
@@ -157,10 +174,10 @@ LogicalResult TaskConverter::moveLaunches(ArrayRef<st::KernelOp> kernels, ValueR
       const bool isFree = llvm::none_of(*places, [&](const Place &place) {
         return llvm::any_of(written, [&](const Place &other) { return overlap(place, other); });
       });
-      if (isFree && !kernelLaunch->hasAttr(kLeftByUpdateAttr) &&
-          llvm::all_of(op->getUsers(), [&](Operation *user) { return moved.contains(user); }) &&
-          llvm::none_of(op->getResults(),
-                        [&](Value result) { return llvm::is_contained(readByCudnn, result); })) {
+      if (isFree && !kernelLaunch->hasAttr(kLeftByUpdateAttr) && isReadOnlyBy(op, moved) &&
+          llvm::none_of(readByCudnn, [&](Value value) {
+            return value && skipReshapes(value).getDefiningOp() == op;
+          })) {
         kernelLaunch->moveBefore(&body, body.begin());
         moved.insert(op);
         addInputs(kernel);
@@ -201,7 +218,7 @@ LogicalResult TaskConverter::emitAttention(ArrayRef<st::KernelOp> kernels, const
       builder, loc, q, k, v, bias, o, max, sum, dO, dQ, dK, dV, found.batch, found.heads,
       found.rows, found.columns, found.depth, found.width, strides(found.q), strides(found.k),
       strides(found.v), strides(found.o), strides(found.bias), strides(found.dO), strides(found.dQ),
-      strides(found.dK), strides(found.dV), APFloat(found.scale), found.isCausal);
+      strides(found.dK), strides(found.dV), APFloat(found.scale), found.isCausal, found.group);
   ++numAttention;
   OpBuilder::InsertionGuard guard(builder);
   Block *body = builder.createBlock(&op.getBody());

@@ -86,8 +86,10 @@ void AccessCollector::visit(const proto::CudaProduct &product) {
 void AccessCollector::visit(const proto::CudaAttention &attention) {
   auto addHeads = [&](const proto::CudaHeads &heads, int64_t rows, int64_t width, int64_t bytes,
                       bool isWritten) {
-    const int64_t last = (attention.batch() - 1) * heads.batch() +
-                         (attention.heads() - 1) * heads.head() + (rows - 1) * heads.row() + width;
+    const int64_t last =
+        (attention.batch() - 1) * heads.batch() +
+        (attention.heads() / std::max<int64_t>(heads.group(), 1) - 1) * heads.head() +
+        (rows - 1) * heads.row() + width;
     add(heads.place(), last * bytes, isWritten);
   };
   const int64_t rows = attention.rows(), columns = attention.columns();

@@ -211,6 +211,9 @@ static LogicalResult translateAttention(AttentionOp attention, proto::CudaAttent
     return setPlace(attention, buffer, *heads.mutable_place());
   };
   using Command = proto::CudaAttention;
+  if (const auto group = static_cast<int64_t>(attention.getGroup()); group > 1)
+    for (proto::CudaHeads *heads : {command.mutable_k(), command.mutable_v()})
+      heads->set_group(group);
   if ((attention.getMax() &&
        failed(setPlace(attention, attention.getMax(), *command.mutable_max()))) ||
       (attention.getSum() &&

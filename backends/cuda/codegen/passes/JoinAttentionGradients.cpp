@@ -32,15 +32,16 @@ void JoinAttentionGradientsPass::runOnOperation() {
     if (kernel.getKind() == "attention")
       kernels.push_back(kernel);
   });
+  const mlir::st::ReachingDefinitions definitions(getOperation());
   for (KernelOp columns : kernels) {
     KernelOp rows = findAttentionBefore(columns);
     if (!rows || rows->getNumResults() != 1 || hasReductions(rows) || hasReductions(columns) ||
         llvm::is_contained(columns.getInputs(), rows->getResult(0)) ||
-        !canJoinGradientKernels(rows, columns))
+        !canJoinGradientKernels(rows, columns, definitions))
       continue;
     if (failed(checkUnplanned(columns, getArgument())))
       return signalPassFailure();
-    KernelOp joined = joinGradientKernels(rows, columns);
+    KernelOp joined = joinGradientKernels(rows, columns, definitions);
     rows->replaceAllUsesWith(joined->getResults().take_front(1));
     columns->replaceAllUsesWith(joined->getResults().drop_front(1));
     rows.erase();

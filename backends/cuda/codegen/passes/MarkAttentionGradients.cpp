@@ -38,6 +38,7 @@ static bool mayBeComputedByCudnn(KernelOp kernel) {
 
 void MarkAttentionGradientsPass::runOnOperation() {
   Builder builder(&getContext());
+  const mlir::st::ReachingDefinitions definitions(getOperation());
   getOperation()->walk([&](KernelOp rows) {
     if (rows.getKind() != "attention" || rows->hasAttr(kGradientScaleAttr) ||
         !mayBeComputedByCudnn(rows))
@@ -50,9 +51,10 @@ void MarkAttentionGradientsPass::runOnOperation() {
     FailureOr<Attention> found = failure();
     if (columns)
       found = matchAttentionGradient(rows, columns, reason);
+    if (failed(found))
+      return;
     ++numMarked;
-    // The matcher may recognise more kernels after further passes.
-    if (failed(found) || !canJoinGradientKernels(rows, columns)) {
+    if (!canJoinGradientKernels(rows, columns, definitions)) {
       rows->setAttr(mlir::st::kKeepsRowSumsAttr, builder.getUnitAttr());
       return;
     }

@@ -1,15 +1,19 @@
 #include "backends/cuda/runtime/commands/CommandExtents.h"
 
+#include <algorithm>
+
 namespace st::cuda {
 
 int64_t widthOf(proto::ElementType type) {
   return type == proto::F64 ? 8 : type == proto::F32 ? 4 : 2;
 }
 
+int64_t groupOf(const proto::CudaHeads &heads) { return std::max<int64_t>(heads.group(), 1); }
+
 int64_t extentOf(const proto::CudaAttention &attention, const proto::CudaHeads &heads, int64_t rows,
                  int64_t width) {
-  return (attention.batch() - 1) * heads.batch() + (attention.heads() - 1) * heads.head() +
-         (rows - 1) * heads.row() + width;
+  return (attention.batch() - 1) * heads.batch() +
+         (attention.heads() / groupOf(heads) - 1) * heads.head() + (rows - 1) * heads.row() + width;
 }
 
 static int64_t bytesOf(const proto::CudaMatrix &matrix, const proto::CudaProduct &product,

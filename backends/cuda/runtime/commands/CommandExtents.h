@@ -14,6 +14,9 @@ namespace st::cuda {
 /// Bytes of one element of a float type.
 int64_t widthOf(proto::ElementType type);
 
+/// The number of consecutive heads of attention that read one head of a tensor.
+int64_t groupOf(const proto::CudaHeads &heads);
+
 /// The number of elements from the first to the last of rows of `width` elements.
 int64_t extentOf(const proto::CudaAttention &attention, const proto::CudaHeads &heads, int64_t rows,
                  int64_t width);

@@ -28,9 +28,11 @@ std::string productLabel(const proto::CudaProduct &product) {
 }
 
 std::string attentionLabel(const proto::CudaAttention &attention) {
-  return absl::StrCat(attention.has_o() ? "attention " : "gradient of attention ",
-                      typeName(attention.type()), " ", attention.batch(), " x ", attention.heads(),
-                      " of ", attention.rows(), " x ", attention.columns());
+  return absl::StrCat(
+      attention.has_o() ? "attention " : "gradient of attention ", typeName(attention.type()), " ",
+      attention.batch(), " x ", attention.heads(),
+      attention.k().group() > 1 ? absl::StrCat(" in groups of ", attention.k().group()) : "",
+      " of ", attention.rows(), " x ", attention.columns());
 }
 
 std::string printPlace(const proto::CudaPlace &place, const CommandContext &context) {

@@ -1,5 +1,6 @@
 #include "backends/cuda/runtime/driver/AttentionGraph.h"
 
+#include "backends/cuda/runtime/commands/CommandExtents.h"
 #include "lib/Support/StatusMacros.h"
 
 namespace st::cuda {
@@ -14,15 +15,19 @@ proto::CudaHeads denseOutput(const proto::CudaAttention &attention) {
   return dense;
 }
 
+int64_t AttentionGraph::countHeads(const proto::CudaHeads &heads) const {
+  return attention.heads() / groupOf(heads);
+}
+
 AttentionGraph::Tensor AttentionGraph::addRows(Part part, const proto::CudaHeads &heads,
                                                int64_t rows, int64_t width) {
-  return bind(part, graph.inMemory(type(), {attention.batch(), attention.heads(), rows, width},
+  return bind(part, graph.inMemory(type(), {attention.batch(), countHeads(heads), rows, width},
                                    {heads.batch(), heads.head(), heads.row(), 1}));
 }
 
 AttentionGraph::Tensor AttentionGraph::addColumns(Part part, const proto::CudaHeads &heads,
                                                   int64_t rows, int64_t width) {
-  return bind(part, graph.inMemory(type(), {attention.batch(), attention.heads(), width, rows},
+  return bind(part, graph.inMemory(type(), {attention.batch(), countHeads(heads), width, rows},
                                    {heads.batch(), heads.head(), 1, heads.row()}));
 }
 

@@ -69,6 +69,8 @@ private:
     return tensor;
   }
   CudnnData type() const { return attention.type() == proto::F16 ? kCudnnF16 : kCudnnBF16; }
+  /// Products of cuDNN repeat each head of k and v for the heads of its group.
+  int64_t countHeads(const proto::CudaHeads &heads) const;
   /// Adds contiguous rows, or their transpose.
   Tensor addRows(AttentionPart part, const proto::CudaHeads &heads, int64_t rows, int64_t width);
   Tensor addColumns(AttentionPart part, const proto::CudaHeads &heads, int64_t rows, int64_t width);

@@ -43,7 +43,7 @@ public:
   }
   /// Returns the position of the first element of a row.
   int64_t at(int64_t batch, int64_t head, int64_t row) const {
-    return batch * heads.batch() + head * heads.head() + row * heads.row();
+    return batch * heads.batch() + head / groupOf(heads) * heads.head() + row * heads.row();
   }
   double get(int64_t at) const { return readElement(bytes, type, at); }
   void set(int64_t at, double value) {

@@ -22,6 +22,8 @@ SmallVector<Expr> mlir::dtu::tileStart(StreamBuilder &stream, ArrayRef<TileDigit
 /// Tile sizes in elements. A larger tile is not faster; in a smaller one, instruction overhead
 /// exceeds the work.
 static constexpr int64_t kLargestTile = 8192, kSmallestTile = 1024;
+/// Columns of a tile whose rows are reduced, if it has many of them.
+static constexpr int64_t kKeptColumns = 256;
 /// Columns of the vector engine's widest element type.
 static constexpr int64_t kVectorColumns = 32;
 
@@ -54,8 +56,10 @@ private:
 
   void chooseGroups();
   bool planFullRows();
+  bool planKeptTiles();
   bool planElementwise();
   bool planSteps();
+  std::optional<int> findOuterKept() const;
   void setItems(const TileShape &shape);
   void setSteps(const TileShape &shape);
   bool assignSingle(GroupSet moving);
@@ -245,6 +249,48 @@ bool Planner::assignPhases(GroupSet stepGroups, GroupSet itemGroups) {
   return storage.assign(plan.phases, plan.shape);
 }
 
+/// The innermost kept group of several elements besides the columns; std::nullopt if there is none.
+std::optional<int> Planner::findOuterKept() const {
+  for (int group = plan.shape.colGroup - 1; group >= 0; --group)
+    if (!isReduced(group) && size(group) > 1)
+      return group;
+  return std::nullopt;
+}
+
+/// A reduction of few rows, for example over the heads that share a key: with the reduced rows in a
+/// tile, the tile would be small. Instead both dimensions of a tile are kept, and each step adds
+/// one element of the reduced groups to each element of the tile. Every step rounds its sums, so
+/// the type must have 32 bits.
+bool Planner::planKeptTiles() {
+  const std::optional<int> outer = findOuterKept();
+  const bool isNarrow = llvm::any_of(
+      program.ops, [](const TileOp &op) { return op.reduction && hw::byteWidth(op.dstType) < 4; });
+  if (isReduced(plan.shape.colGroup) || !outer || isNarrow ||
+      std::min(kKeptColumns, size(kept)) * size(walked) >= kSmallestTile)
+    return false;
+  const TileShape before = plan.shape;
+  plan.shape.rowGroup = *outer;
+  TileShape shape = plan.shape;
+  if (assignPhases(reduced, ~reduced)) {
+    const int64_t rows = size(shape.rowGroup), cols = size(shape.colGroup),
+                  volume = space.getVolume(~reduced);
+    for (int64_t maximum = kLargestTile; maximum >= 1; maximum /= 2) {
+      const int64_t aim = std::clamp<int64_t>(volume / (2 * machine.workers),
+                                              std::min(kSmallestTile, maximum), maximum);
+      shape.cols = cols <= aim ? cols : even(cols, aim, kVectorColumns);
+      shape.rows = even(rows, std::max<int64_t>(1, aim / shape.cols), 1);
+      if (!fits(shape))
+        continue;
+      setItems(shape);
+      setSteps(shape);
+      storage.place(plan.shape = shape);
+      return true;
+    }
+  }
+  plan.shape = before;
+  return false;
+}
+
 bool Planner::planSteps() {
   TileShape shape = plan.shape;
   bool columnsWalked = walked == shape.colGroup;
@@ -254,9 +300,10 @@ bool Planner::planSteps() {
   for (int64_t maximum = kLargestTile; maximum >= 1; maximum /= 2) {
     // First provides items for all workers, then makes steps as long as a tile allows.
     int64_t share = llvm::divideCeil(size(kept), machine.workers);
+    // Few rows leave room for more columns.
+    int64_t mostKept = std::max(std::min(kKeptColumns, maximum), maximum / size(walked));
     int64_t keptTile = columnsWalked ? std::clamp<int64_t>(maximum / kSmallestTile, 1, share)
-                                     : std::clamp<int64_t>(llvm::alignTo(share, 16), 1,
-                                                           std::min<int64_t>(256, maximum));
+                                     : std::clamp<int64_t>(llvm::alignTo(share, 16), 1, mostKept);
     keptTile = even(size(kept), keptTile, columnsWalked ? 1 : 16);
     int64_t walkedTile = std::max<int64_t>(1, maximum / keptTile);
     if (plan.split)
@@ -284,7 +331,8 @@ llvm::Expected<LoopPlan> Planner::run() {
   chooseGroups();
   // All workers share a long reduction to a scalar.
   bool isLong = space.getVolume(~reduced) == 1 && space.getVolume(reduced) > 4 * kSmallestTile;
-  bool planned = reduced == 0 ? planElementwise() : (!isLong && planFullRows()) || planSteps();
+  bool planned = reduced == 0 ? planElementwise()
+                              : (!isLong && (planFullRows() || planKeptTiles())) || planSteps();
   if (!planned)
     return error("does not fit the memory of a core, " + Twine(machine.l1Bytes) + " bytes, " +
                  Twine(kCellAreaBytes) + " of them for constants and scalars");

@@ -218,6 +218,15 @@ void TileEmitter::compute(StreamBuilder &core, unsigned phase, int index,
   GroupSet iterated = op.groups;
   if (op.reduction) {
     GroupSet reduced = op.groups & ~program.values[op.dst].groups;
+    if (!shape.hasRows(reduced) && !shape.hasCols(reduced)) {
+      // The tile is one element of the reduced groups.
+      assert(accumulate);
+      vector.op = getCombineOp(*op.reduction);
+      vector.dst = vector.src[0] = operand(phase, op.dst, op.dstType, iterated, position);
+      vector.src[1] = operand(phase, op.sources[0].value, op.sources[0].type, iterated, position);
+      setExtents(vector, shape, iterated, position);
+      return core.emit(std::move(vector));
+    }
     bool alongColumns = shape.hasCols(reduced);
     vector.op = getReductionOp(*op.reduction, alongColumns);
     vector.accumulate = accumulate;
