@@ -334,16 +334,16 @@ def product(m, n, k, kind):
 
 def all_reduces(ranks, elements):
     """An all-reduce over all ranks. Each rank holds a separate row."""
-    whole, own = f"tensor<{ranks}x{elements}xf32>", f"tensor<1x{elements}xf32>"
+    operand, own = f"tensor<{ranks}x{elements}xf32>", f"tensor<1x{elements}xf32>"
     group = ", ".join(map(str, range(ranks)))
-    return (f'sdy.mesh @mesh = <["x"={ranks}]>\nfunc.func @main(%a: {whole}) -> {own} {{\n'
+    return (f'sdy.mesh @mesh = <["x"={ranks}]>\nfunc.func @main(%a: {operand}) -> {own} {{\n'
             '  %0 = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"x"}, {}]>] out_shardings=[<@mesh, [{}, {}]>] '
             f'manual_axes={{"x"}} (%arg: {own}) {{\n'
             '    %1 = "stablehlo.all_reduce"(%arg) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, '
             f"replica_groups = dense<[[{group}]]> : tensor<1x{ranks}xi64>, use_global_device_ids}}> ({{\n"
             "    ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n      %s = stablehlo.add %x, %y : tensor<f32>\n"
             f"      stablehlo.return %s : tensor<f32>\n    }}) : ({own}) -> {own}\n    sdy.return %1 : {own}\n"
-            f"  }} : ({whole}) -> {own}\n  return %0 : {own}\n}}\n")
+            f"  }} : ({operand}) -> {own}\n  return %0 : {own}\n}}\n")
 
 
 def ring_time(bench, ids, size):

@@ -273,7 +273,7 @@ LogicalResult Compiler::configure() {
     return failure();
   target->recordCosts(*module);
   if (request.trained)
-    request.trained->giveStages(*module);
+    request.trained->assignStages(*module);
   if (reduce == "exact")
     return runPipeline(CompilePhase::Configured, "exact-sums");
   return success();
@@ -312,7 +312,7 @@ LogicalResult Compiler::advanceTo(CompilePhase phase) {
            : request.isEvaluation()             ? success()
                                                 : refuseOptimizerOptions(*module, options);
   if (phase == CompilePhase::Planned && request.trained &&
-      failed(request.trained->givePlaces(
+      failed(request.trained->assignAddresses(
           *module, request.isEvaluation() ? "the evaluation" : "the step of a smaller batch")))
     return failure();
   switch (phase) {
@@ -353,9 +353,9 @@ LogicalResult Compiler::observe(CompilePhase phase) {
   if (request.observer)
     request.observer(phase, *module);
   if (phase == CompilePhase::Staged && hasOtherPrograms(request))
-    layout.keepStages(*module);
+    layout.recordStages(*module);
   if (phase == CompilePhase::Planned && hasOtherPrograms(request))
-    layout.keepPlaces(*module);
+    layout.recordAddresses(*module);
   if (phase == CompilePhase::Planned && files.page())
     memory = gatherMemoryUse(*module);
   if (phase != CompilePhase::Resharded || !files.explanation())

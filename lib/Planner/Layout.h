@@ -14,8 +14,8 @@ enum class Recompute : uint8_t { None, Selective, Full };
 const char *recomputeName(Recompute recompute);
 std::optional<Recompute> parseRecompute(absl::string_view name);
 
-/// What devices that share a sequence send for attention, as `context_attention` in a parallel
-/// file.
+/// The data that devices send for attention if they share a sequence: `context_attention` of a
+/// parallel file.
 enum class ContextAttention : uint8_t {
   Unset, ///< the compiler compares the bytes of heads and keys
   Heads,
@@ -25,7 +25,7 @@ enum class ContextAttention : uint8_t {
 /// The value in a parallel file; empty for Unset.
 const char *contextAttentionName(ContextAttention attention);
 std::optional<ContextAttention> parseContextAttention(absl::string_view name);
-/// Names that parseContextAttention knows, for messages.
+/// Names that parseContextAttention accepts, for messages.
 constexpr char kContextAttentionNames[] = "heads, keys or ring";
 
 enum class PipelineSchedule : uint8_t {
@@ -40,7 +40,7 @@ const char *scheduleName(PipelineSchedule schedule);
 std::optional<PipelineSchedule> parseSchedule(absl::string_view name);
 /// Returns true if gradients of weights are separate tasks.
 bool splitsBackward(PipelineSchedule schedule);
-/// Names that parseSchedule knows, for messages. The compiler's schedules "sequential" and "zb-v"
+/// Names that parseSchedule accepts, for messages. The compiler's schedules "sequential" and "zb-v"
 /// are missing: plans assign stages to groups in one direction.
 constexpr char kScheduleNames[] = "gpipe, 1f1b, interleaved, zb-h1 or zb-h2";
 

@@ -93,8 +93,8 @@ absl::Status ask(const proto::Executable &program, const MakeClient &makeClient,
 
 } // namespace
 
-absl::Status askWhatIf(const proto::Executable &program, const MakeClient &makeClient,
-                       StepFigures &figures) {
+absl::Status computeWhatIf(const proto::Executable &program, const MakeClient &makeClient,
+                           StepFigures &figures) {
   figures.whatIfs = propose(figures);
   const int64_t affordable =
       std::max<int64_t>(1, kMaxInstructions / std::max<int64_t>(1, figures.simulatedInstructions));

@@ -19,8 +19,8 @@ using MakeClient = std::function<std::unique_ptr<Client>(const ClientOptions &)>
 /// Times the step once for each part of the device that the step uses, the busiest first. Stops
 /// when it has simulated as many instructions as take a few minutes. Writes the step times into the
 /// figures.
-absl::Status askWhatIf(const proto::Executable &program, const MakeClient &makeClient,
-                       StepFigures &figures);
+absl::Status computeWhatIf(const proto::Executable &program, const MakeClient &makeClient,
+                           StepFigures &figures);
 
 } // namespace st
 

@@ -25,7 +25,7 @@ absl::Status Buffer::read(int64_t offset, absl::Span<uint8_t> bytes) const {
 
 absl::Status Buffer::readHere(int64_t offset, absl::Span<uint8_t> bytes) const {
   ST_RETURN_IF_ERROR(check(offset, bytes.size()));
-  if (!isHere())
+  if (!isLocal())
     return absl::FailedPreconditionError("another process holds this memory");
   return readHereWithin(offset, bytes);
 }

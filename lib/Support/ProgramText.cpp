@@ -146,7 +146,7 @@ void NestingScanner::readAlias() {
   definition.uses += alias->second.uses;
   if (!defined.empty() && definition.uses > kMaxAliasUses)
     refuse("expected an alias that uses at most " + std::to_string(kMaxAliasUses) +
-           " others, directly or through them");
+           " others, directly or indirectly");
 }
 
 void NestingScanner::readPunctuation() {

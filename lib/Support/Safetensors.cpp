@@ -30,7 +30,7 @@ absl::Status checkEntry(const SafetensorsHeaderEntry &entry, uint64_t previousEn
   std::string tensor = absl::StrCat("tensor ", quoteForMessage(entry.spec.name), ": ");
   std::string range = absl::StrCat("[", entry.begin, ", ", entry.end, "]");
   if (entry.begin > entry.end || entry.end > dataSize)
-    return invalid(absl::StrCat(tensor, "data_offsets ", range, " do not lie within the ", dataSize,
+    return invalid(absl::StrCat(tensor, "data_offsets ", range, " are not within the ", dataSize,
                                 " bytes of data"));
   std::optional<uint64_t> expected = byteSize(entry.spec.type, entry.spec.shape);
   if (!expected)

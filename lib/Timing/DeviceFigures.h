@@ -13,7 +13,8 @@ namespace st {
 /// "<field>: <what>".
 absl::Status fieldError(absl::string_view field, absl::string_view what);
 
-/// A source begins with v, d, r or a, either alone or followed by a colon.
+/// Checks that a source begins with one of the marks of docs/clusters.md (v, d, r or a), either
+/// alone or followed by a colon.
 absl::Status checkSource(const std::string &source, absl::string_view field);
 
 /// Checks that a number is within the bounds of a figure: positive, finite and of a plausible size.

@@ -95,13 +95,13 @@ int64_t DtuCosts::burstBytes(int64_t elementBytes, absl::Span<const AccessDim> d
     int64_t result;
     return __builtin_mul_overflow(a, b, &result) ? kMax : std::min(result, kMax);
   };
-  auto wholeBursts = [&](int64_t bytes) { return (bytes + burst - 1) & -burst; };
-  int64_t span = elementBytes, occupied = wholeBursts(elementBytes);
+  auto roundToBursts = [&](int64_t bytes) { return (bytes + burst - 1) & -burst; };
+  int64_t span = elementBytes, occupied = roundToBursts(elementBytes);
   for (const AccessDim &dim : dims) {
     if (dim.size <= 0)
       return 0;
     span = std::min(span + product(dim.size - 1, std::abs(dim.stride)), kMax);
-    occupied = std::min(product(dim.size, occupied), wholeBursts(span));
+    occupied = std::min(product(dim.size, occupied), roundToBursts(span));
   }
   return occupied;
 }

@@ -107,8 +107,8 @@ public:
 private:
   /// std::ceil calls the C library where the host may lack SSE 4.1.
   static Picoseconds roundUp(double value) {
-    const auto whole = static_cast<Picoseconds>(value);
-    return whole + (static_cast<double>(whole) < value);
+    const auto truncated = static_cast<Picoseconds>(value);
+    return truncated + (static_cast<double>(truncated) < value);
   }
   double l1PerByte, l2PerByte, l3PerByte, dtePerByte, hostPerByte = 0;
   double matrixStart, vectorStart, transcendentalCycles;

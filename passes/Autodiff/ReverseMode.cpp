@@ -108,7 +108,7 @@ LogicalResult ReverseMode::propagate(Operation *op, Gradients &gradients) {
   auto complex = llvm::find_if(op->getOperands(), [&](Value operand) {
     return isVaried(operand) && isa<ComplexType>(getElementTypeOrSelf(operand.getType()));
   });
-  if (complex != op->operand_end() && !rules.takesComplex(op))
+  if (complex != op->operand_end() && !rules.supportsComplex(op))
     return withNote(
         op->emitOpError("has a complex operand, and the loss depends on a parameter through it; "
                         "expected real ones"),

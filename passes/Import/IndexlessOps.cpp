@@ -93,10 +93,10 @@ Value mlir::st::expandIndexless(Emitter &emit, stablehlo::ScatterOp op) {
     return nullptr;
   Value input = op.getInputs().front(), update = op.getUpdates().front();
   const bool isComplex = isa<ComplexType>(Emitter::typeOf(input).getElementType());
-  const bool isWhole = Emitter::typeOf(input) == Emitter::typeOf(update);
-  if (hasOneUpdate(op) && (isWhole || !isComplex)) {
+  const bool isFullUpdate = Emitter::typeOf(input) == Emitter::typeOf(update);
+  if (hasOneUpdate(op) && (isFullUpdate || !isComplex)) {
     SmallVector<int64_t> none(Emitter::shapeOf(input).size());
-    Value part = isWhole ? input : emit.slice(input, none, Emitter::shapeOf(update));
+    Value part = isFullUpdate ? input : emit.slice(input, none, Emitter::shapeOf(update));
     if (auto created = applyToElements(emit, op.getUpdateComputation(), {part, update}))
       return replaceFirst(emit, input, created->front());
   }

@@ -8,8 +8,8 @@ namespace mlir::st {
 
 /// The convolution as one dot_general of the reshaped input, if one window reads each element of
 /// the input: adjacent windows (the stride equals the kernel's size), or kernels spread over the
-/// whole input (the dilation equals the result's size: the gradient of such a convolution). Null
-/// for any other convolution.
+/// full input (the dilation equals the result's size: the gradient of such a convolution). Null for
+/// any other convolution.
 Value emitPatchConvolution(Emitter &emit, stablehlo::ConvolutionOp op);
 
 } // namespace mlir::st

@@ -39,15 +39,15 @@ bool KernelPlan::isReadOutside(Value value, const DenseSet<Operation *> &ops) co
 /// product. Several products share the columns, and start with one tile each.
 bool KernelPlan::tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space) const {
   constexpr int64_t kColumns = 128, kBytes = 4, kDepthBytes = 128;
-  Axes whole = allAxes(space.size());
+  Axes all = allAxes(space.size());
   Operation *product = ops.front();
   llvm::sort(ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   DenseSet<Operation *> own(ops.begin(), ops.end());
   llvm::MapVector<Value, Operation *> lastUser;
   for (Operation *op : ops)
     if (!isa<stablehlo::DotGeneralOp>(op))
-      for (const Leaf &leaf : getLeaves(op, whole, space))
-        if (leaf.axes == whole)
+      for (const Leaf &leaf : getLeaves(op, all, space))
+        if (leaf.axes == all)
           lastUser[leaf.value] = op;
   int64_t products = llvm::count_if(ops, llvm::IsaPred<stablehlo::DotGeneralOp>);
   int64_t waiting = products - 1, alive = waiting * kBytes, maximum = 0;
@@ -107,19 +107,19 @@ bool KernelPlan::joinMatmul(Operation *op, unsigned index) {
 /// product together with the other ops of the loop.
 bool KernelPlan::isOnTile(Operation *op, unsigned loop, unsigned product) const {
   ArrayRef<int64_t> space = nodes[product].space;
-  Axes whole = allAxes(space.size());
+  Axes all = allAxes(space.size());
   auto isOwn = [&](Value value) {
     unsigned maker = find(homeIndex(value));
     return maker == loop || maker == product;
   };
   if (isa<stablehlo::DotGeneralOp>(op))
     return llvm::none_of(op->getOperands(), isOwn);
-  return axesOf.lookup(op) == whole &&
+  return axesOf.lookup(op) == all &&
          llvm::all_of(op->getOperands(), [&](Value operand) { return isPlain(kinds, operand); }) &&
-         llvm::all_of(getLeaves(op, whole, space), [&](const Leaf &leaf) {
+         llvm::all_of(getLeaves(op, all, space), [&](const Leaf &leaf) {
            if (!isOwn(leaf.value))
              return isEpilogueOperand(leaf.axes, space.size());
-           return leaf.inKernel && leaf.axes == whole;
+           return leaf.inKernel && leaf.axes == all;
          });
 }
 

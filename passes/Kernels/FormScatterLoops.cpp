@@ -159,8 +159,8 @@ std::optional<SmallVector<Value>> UpdateLoop::combine(Emitter &body, Value updat
   SmallVector<Value> starts = startsOf(body, update), arguments, first = {update};
   ArrayRef<int64_t> shape = Emitter::shapeOf(carried[0]);
   Value isInside;
-  for (auto [start, whole, size] : llvm::zip_equal(starts, shape, window)) {
-    Value last = body.splatLike(start, static_cast<double>(whole - size));
+  for (auto [start, extent, size] : llvm::zip_equal(starts, shape, window)) {
+    Value last = body.splatLike(start, static_cast<double>(extent - size));
     Value fits = body.bitAnd(body.compare(Direction::GE, start, body.zerosLike(start)),
                              body.compare(Direction::LE, start, last));
     isInside = isInside ? body.bitAnd(isInside, fits) : fits;

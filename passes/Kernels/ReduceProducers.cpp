@@ -43,8 +43,8 @@ void KernelPlan::fuseReduceProducers(PlanNode &node) {
       if (!leaf.inKernel || kinds.get(producer) != OpKind::Elementwise || taken.contains(producer))
         continue;
       const PlanNode &loop = nodes[find(nodeOf[producer])];
-      bool whole = leaf.axes == allAxes(node.space.size());
-      if (loop.kind != PlanNode::Loop || !whole || isReadElsewhere(leaf.value, loop, taken))
+      bool hasAllAxes = leaf.axes == allAxes(node.space.size());
+      if (loop.kind != PlanNode::Loop || !hasAllAxes || isReadElsewhere(leaf.value, loop, taken))
         continue;
       taken.insert(producer);
       bool moves = llvm::all_of(leaf.value.getUsers(),

@@ -23,7 +23,7 @@ int64_t getElementBytes(Value value);
 inline Axes allAxes(size_t rank) { return (Axes(1) << rank) - 1; }
 
 /// The axes of an operand of an elementwise op, a broadcast, a reshape of unit dimensions, or a
-/// reduction, given the `axes` of the result. A reduction's operand spans the whole of `space`.
+/// reduction, given the `axes` of the result. A reduction's operand spans all of `space`.
 Axes getOperandAxes(OpOperand &operand, Axes axes, ArrayRef<int64_t> space);
 
 /// The dimensions of its operand's squeezed shape that a reduction removes.

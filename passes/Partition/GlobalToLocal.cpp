@@ -19,7 +19,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-/// The plan of an op, made while its operands have global types.
+/// The plan of an op, computed while its operands have global types.
 struct OpPlan {
   Operation *op;
   ShardingRule rule;

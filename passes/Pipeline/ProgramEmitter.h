@@ -67,7 +67,7 @@ private:
   FlatSymbolRefAttr meshSymbol;
   DenseMap<Value, Storage> storage;          ///< of arguments, accumulations and buffered values
   DenseMap<unsigned, Storage> resultStorage; ///< of results, by number
-  llvm::StringMap<int64_t> parameterNumbers; ///< of the whole function, in order of appearance
+  llvm::StringMap<int64_t> parameterNumbers; ///< of the function, in order of appearance
   llvm::StringSet<> symbols;
 
   // The task being emitted.

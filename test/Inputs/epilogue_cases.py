@@ -7,7 +7,7 @@ def constant(name, value, wide):
     return f"    %{name} = stablehlo.constant dense<{value}> : {wide}\n"
 
 
-def steepness(wide):
+def gelu_tanh(wide):
     """%u, the tanh in GELU of %f."""
     ops = [f"%s = stablehlo.multiply %f, %f : {wide}", f"%s1 = stablehlo.multiply %s, %cubic : {wide}",
            f"%s2 = stablehlo.add %s1, %one : {wide}", f"%s3 = stablehlo.multiply %s2, %f : {wide}",
@@ -42,7 +42,7 @@ def gelu(rows, depth, columns, element, kept, bias="f32"):
     %c = stablehlo.convert %c0 : (tensor<{rows}x{columns}x{bias}>) -> tensor<{d}>
     %x = stablehlo.add %c, %p : tensor<{d}>
     %f = stablehlo.convert %x : (tensor<{d}>) -> {wide}
-{steepness(wide)}    %h = stablehlo.multiply %f, %half : {wide}
+{gelu_tanh(wide)}    %h = stablehlo.multiply %f, %half : {wide}
     %g1 = stablehlo.add %u, %one : {wide}
     %g = stablehlo.multiply %h, %g1 : {wide}
     %y = stablehlo.convert %g : ({wide}) -> tensor<{d}>
@@ -58,7 +58,7 @@ def gelu_gradient(rows, depth, columns, element):
     a, b, d, wide = f"{rows}x{depth}x{element}", f"{depth}x{columns}x{element}", f"{rows}x{columns}x{element}", f"tensor<{rows}x{columns}xf32>"
     body = f"""  %tanh = st.kernel "loop" (%x = %2 : tensor<{d}>) -> {wide} {{
     %f = stablehlo.convert %x : (tensor<{d}>) -> {wide}
-{steepness(wide)}    st.yield %u : {wide}
+{gelu_tanh(wide)}    st.yield %u : {wide}
   }}
 """ + product("dot", a, b, d) + f"""  %wide = st.kernel "loop" (%p = %dot : tensor<{d}>) -> {wide} {{
     %q = stablehlo.convert %p : (tensor<{d}>) -> {wide}

@@ -94,7 +94,7 @@ func.func @main() {
 module attributes {mhlo.num_partitions = 2 : i32} {
   func.func @main() {
     %x = stablehlo.constant dense<1> : tensor<i32>
-    // expected-error@below {{names number 2 of 2}}
+    // expected-error@below {{names member 2 of a group, but there are 2}}
     %0 = "stablehlo.collective_broadcast"(%x) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[1, 2]]> : tensor<1x2xi64>}> : (tensor<i32>) -> tensor<i32>
     return
   }

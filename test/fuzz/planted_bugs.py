@@ -80,7 +80,7 @@ BUGS = [
     Bug("zeros-before-the-first-window", EMITTER, "isAt(loc, splits, /*last=*/!before)", "isAt(loc, splits, /*last=*/before)"),
     Bug("next-part-from-the-part-before", EMITTER, "std::initializer_list<int64_t>{part + 1, part}",
         "std::initializer_list<int64_t>{part, part + 1}"),
-    Bug("slice-is-parallel", PIECES, "addPieceFactor(rule, op, dim, isWhole);", "addPieceFactor(rule, op, dim, true);"),
+    Bug("slice-is-parallel", PIECES, "addPieceFactor(rule, op, dim, isFull);", "addPieceFactor(rule, op, dim, true);"),
     Bug("first-block-is-used", PIECES, "starts[dim] /= shards;\n        limits[dim] /= shards;",
         "limits[dim] = (limits[dim] - (shards > 1 ? starts[dim] : 0)) / shards;\n"
         "        starts[dim] = shards > 1 ? 0 : starts[dim];"),

@@ -343,7 +343,7 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
     def op_solve(self):
         """Systems whose matrices are well conditioned: 1 + t t' / size, of a t whose elements are below 1.
 
-        The eigenvalues lie between 1 and 1 + columns; with an unbounded t, two orders of summation would differ by more
+        The eigenvalues are between 1 and 1 + columns; with an unbounded t, two orders of summation would differ by more
         than any bound that still detects faults.
         """
         x = self.pick(lambda v: len(v[1]) >= 2)

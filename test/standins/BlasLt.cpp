@@ -279,7 +279,7 @@ bool hasKind(const AlgorithmKind &kind, const Layout *const *layouts, const uint
 
 bool fits(const void *pointer, const Layout &layout, uint32_t alignment) {
   const auto address = reinterpret_cast<uint64_t>(pointer);
-  return address % alignment == 0 && standin::isTaken(address, layout.bytes());
+  return address % alignment == 0 && standin::isAllocated(address, layout.bytes());
 }
 
 /// Returns true if the operands of an epilogue are in memory, and the same as when the algorithm
@@ -288,11 +288,11 @@ bool epilogueFits(const Desc &desc, const Layout &d, const Algorithm &algorithm)
   const bool hasVector = desc.hasSums() || (desc.epilogue & kEpilogueBias);
   const uint64_t count = desc.epilogue == kEpilogueSumsB ? d.columns : d.rows;
   if (hasVector && (alignmentOf(desc.bias) < algorithm.biasAlignment ||
-                    !standin::isTaken(desc.bias, count * d.width())))
+                    !standin::isAllocated(desc.bias, count * d.width())))
     return false;
   return !desc.hasAux() ||
          (alignmentOf(desc.aux) >= algorithm.auxAlignment &&
-          standin::isTaken(
+          standin::isAllocated(
               desc.aux,
               d.width() * ((d.columns - 1) * static_cast<uint64_t>(desc.auxLeading) + d.rows)));
 }
@@ -460,7 +460,7 @@ int cublasLtMatmul(void *, void *descriptor, const void *alpha, const void *a, v
   if (!fits(a, la, algorithm.alignments[0]) || !fits(b, lb, algorithm.alignments[1]) ||
       !fits(c, lc, algorithm.alignments[2]) || !fits(d, ld, algorithm.alignments[3]) ||
       workspaceBytes < needed || reinterpret_cast<uint64_t>(workspace) % 256 != 0 ||
-      !standin::isTaken(reinterpret_cast<uint64_t>(workspace), std::max<size_t>(needed, 1)) ||
+      !standin::isAllocated(reinterpret_cast<uint64_t>(workspace), std::max<size_t>(needed, 1)) ||
       !epilogueFits(desc, ld, algorithm))
     return kInvalidValue;
   const bool isSlow = (algorithm.kind == 0 && isSwitchedTo("slow-first")) ||

@@ -150,7 +150,7 @@ int cudnnBackendExecute(void *handle, void *planned, void *variantPack) {
     pointers[ids[i]] =
         static_cast<uint8_t *>(const_cast<void *>(pack.pointers.at(kCudnnPackPointers)[i]));
   void *workspace = const_cast<void *>(pack.pointers.at(kCudnnPackWorkspace).front());
-  if (!standin::isTaken(reinterpret_cast<uint64_t>(workspace), kWorkspaceBytes))
+  if (!standin::isAllocated(reinterpret_cast<uint64_t>(workspace), kWorkspaceBytes))
     return fail(kBadParam, "the workspace is no memory of a GPU");
   if (isSwitchedTo("fails"))
     return fail(kExecutionFailed, "an engine does not run");
@@ -171,7 +171,8 @@ int cudnnBackendExecute(void *handle, void *planned, void *variantPack) {
       const auto address = reinterpret_cast<uint64_t>(it->second);
       if (tensor.isByValue)
         (*onHost)[tensor.id] = *reinterpret_cast<const float *>(it->second);
-      else if (address % 16 != 0 || !standin::isTaken(address, static_cast<size_t>(tensor.bytes())))
+      else if (address % 16 != 0 ||
+               !standin::isAllocated(address, static_cast<size_t>(tensor.bytes())))
         return fail(kBadParam, "a tensor is not aligned, or is not in the memory of a GPU");
     }
   const int given = standin::enqueue(static_cast<Library *>(handle)->stream, [=]() mutable {

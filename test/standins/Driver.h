@@ -48,10 +48,10 @@ enum Error {
 
 long setting(const char *name, long otherwise);
 
-/// Allocated memory, by its begin.
+/// Allocated memory, by address.
 class Memory {
 public:
-  void *take(size_t bytes);
+  void *allocate(size_t bytes);
   int release(uint64_t address);
   bool has(uint64_t address, size_t bytes) { return owner(address, bytes) != kNobody; }
   /// The GPU that was current in the thread that allocated all of the memory.
@@ -59,12 +59,12 @@ public:
   static constexpr int kNobody = -2;
 
 private:
-  struct Taken {
+  struct Allocation {
     size_t bytes;
     int gpu;
   };
   std::mutex mutex;
-  std::map<uint64_t, Taken> taken;
+  std::map<uint64_t, Allocation> allocations;
 };
 extern Memory gpuMemory, hostMemory;
 
@@ -79,7 +79,7 @@ struct Capture {
   bool isInvalid = false;
   Graph graph;
 };
-/// The pitch of a copy, in bytes.
+/// The maximum pitch of a copy, in bytes.
 constexpr int kPitchLimit = 0x7fffffff;
 
 constexpr int kCaptureGlobal = 0, kCaptureRelaxed = 2;
@@ -98,7 +98,7 @@ public:
   ~Stream();
 
   int enqueue(Work work);
-  /// Also after a failure, because others would wait for it forever.
+  /// Adds the moment even after a failure, because other streams would wait for it forever.
   int enqueue(std::shared_ptr<Moment> moment);
   int wait();
   int query();
@@ -107,12 +107,12 @@ public:
   std::unique_ptr<Capture> capture;
 
 private:
-  /// Work, a moment that is reached, or, with neither, the end.
+  /// Work, or a moment that is reached. Without both, the end of the stream.
   struct Item {
     Work work;
     std::shared_ptr<Moment> moment;
   };
-  void give(Item item);
+  void push(Item item);
   void run();
 
   static std::atomic<unsigned> created;
@@ -127,8 +127,8 @@ private:
 
 struct Gpu {
   std::atomic<int> failure{0}; ///< of a kernel: the result of all later calls
-  std::mutex mutex;            ///< of what follows
-  std::set<int> peers;         ///< whose memory kernels may touch
+  std::mutex mutex;            ///< of the members below
+  std::set<int> peers;         ///< GPUs whose memory its kernels may access
   std::unique_ptr<Stream> legacy;
 };
 Gpu &gpuOf(int number);

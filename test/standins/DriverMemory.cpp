@@ -11,30 +11,30 @@ namespace standin {
 
 Memory gpuMemory, hostMemory;
 
-void *Memory::take(size_t bytes) {
+void *Memory::allocate(size_t bytes) {
   void *memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
     return nullptr;
   std::lock_guard<std::mutex> lock(mutex);
-  taken[reinterpret_cast<uint64_t>(memory)] = {bytes, currentGpu()};
+  allocations[reinterpret_cast<uint64_t>(memory)] = {bytes, currentGpu()};
   return memory;
 }
 
 int Memory::release(uint64_t address) {
   std::lock_guard<std::mutex> lock(mutex);
-  auto it = taken.find(address);
-  if (it == taken.end())
+  auto it = allocations.find(address);
+  if (it == allocations.end())
     return kInvalidValue;
   ::munmap(reinterpret_cast<void *>(address), it->second.bytes);
-  taken.erase(it);
+  allocations.erase(it);
   return kSuccess;
 }
 
 int Memory::owner(uint64_t address, size_t bytes) {
   std::lock_guard<std::mutex> lock(mutex);
-  auto it = taken.upper_bound(address);
-  if (it == taken.begin())
+  auto it = allocations.upper_bound(address);
+  if (it == allocations.begin())
     return kNobody;
   --it;
   const size_t before = address - it->first;
@@ -42,7 +42,7 @@ int Memory::owner(uint64_t address, size_t bytes) {
   return isWithin ? it->second.gpu : kNobody;
 }
 
-bool isTaken(uint64_t address, size_t bytes) { return gpuMemory.has(address, bytes); }
+bool isAllocated(uint64_t address, size_t bytes) { return gpuMemory.has(address, bytes); }
 
 int checkPlaces(std::initializer_list<std::pair<uint64_t, size_t>> places) {
   if (int error = state())
@@ -79,7 +79,7 @@ int cuMemAlloc_v2(unsigned long long *memory, size_t bytes) {
     return error;
   if (bytes == 0)
     return kInvalidValue;
-  *memory = reinterpret_cast<unsigned long long>(gpuMemory.take(bytes));
+  *memory = reinterpret_cast<unsigned long long>(gpuMemory.allocate(bytes));
   return *memory ? kSuccess : kOutOfMemory;
 }
 
@@ -97,7 +97,7 @@ int cuMemAllocHost_v2(void **memory, size_t bytes) {
     return error;
   if (int error = forbidWhileCapturing())
     return error;
-  *memory = hostMemory.take(bytes);
+  *memory = hostMemory.allocate(bytes);
   return *memory ? kSuccess : kOutOfMemory;
 }
 

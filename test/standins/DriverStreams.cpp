@@ -18,13 +18,13 @@ Stream::Stream(int gpu, bool isLegacy)
 }
 
 Stream::~Stream() {
-  give({});
+  push({});
   worker.join();
 }
 
 int Stream::enqueue(Work work) {
   if (!capture) {
-    give({std::move(work), nullptr});
+    push({std::move(work), nullptr});
     return kSuccess;
   }
   if (capture->isInvalid)
@@ -34,7 +34,7 @@ int Stream::enqueue(Work work) {
 }
 
 int Stream::enqueue(std::shared_ptr<Moment> moment) {
-  give({Work(), std::move(moment)});
+  push({Work(), std::move(moment)});
   return kSuccess;
 }
 
@@ -51,7 +51,7 @@ int Stream::query() {
   return items.empty() && !isBusy ? int(kSuccess) : kNotReady;
 }
 
-void Stream::give(Item item) {
+void Stream::push(Item item) {
   std::lock_guard<std::mutex> lock(mutex);
   items.push_back(std::move(item));
   changed.notify_all();

@@ -303,7 +303,7 @@ int give(const void *bytes, size_t count, int type, int peer, void *communicator
   auto *handle = static_cast<std::shared_ptr<Communicator> *>(communicator);
   Communicator &used = **handle;
   if (type != kTypeBytes || peer < 0 || peer >= used.count() ||
-      !standin::isTaken(reinterpret_cast<uint64_t>(bytes), count))
+      !standin::isAllocated(reinterpret_cast<uint64_t>(bytes), count))
     return kInvalidArgument;
   if (used.failure != kSuccess)
     return used.failure == kInProgress ? int(kInvalidArgument) : int(used.failure);

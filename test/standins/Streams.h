@@ -37,7 +37,7 @@ int enqueue(void *stream, Work work);
 bool isCapturing(void *stream);
 
 /// Returns true if all of the memory is allocated on some GPU.
-bool isTaken(uint64_t address, size_t bytes);
+bool isAllocated(uint64_t address, size_t bytes);
 
 /// Gets and sets the current GPU of the calling thread; -1: none.
 int currentGpu();

@@ -299,7 +299,7 @@ absl::Status PlanTool::checkChanges() const {
   return absl::OkStatus();
 }
 
-absl::Status PlanTool::askWhatIf(const PlanInput &input, llvm::StringRef changes) {
+absl::Status PlanTool::answerWhatIf(const PlanInput &input, llvm::StringRef changes) {
   auto before = findPlan(input, deviceCount(input), batchOf(input));
   if (!before.ok())
     return before.status();

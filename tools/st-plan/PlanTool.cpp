@@ -565,7 +565,7 @@ absl::Status PlanTool::answer() {
     return shrink(*input);
   if (!flags.whatIf.empty()) {
     for (const std::string &changes : flags.whatIf)
-      if (absl::Status status = askWhatIf(*input, changes); !status.ok())
+      if (absl::Status status = answerWhatIf(*input, changes); !status.ok())
         return status;
     return absl::OkStatus();
   }

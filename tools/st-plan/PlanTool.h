@@ -60,7 +60,7 @@ private:
                                                             const ModelScale &scale);
   absl::Status findFewestDevices(const PlanInput &input);
   absl::Status scale(const PlanInput &input);
-  absl::Status askWhatIf(const PlanInput &input, llvm::StringRef changes);
+  absl::Status answerWhatIf(const PlanInput &input, llvm::StringRef changes);
   absl::Status changeCluster(llvm::StringRef changes);
   /// Checks that --what-if can be applied.
   absl::Status checkChanges() const;

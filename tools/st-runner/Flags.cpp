@@ -501,7 +501,7 @@ absl::StatusOr<RunRequest> parseCommandLine(int argc, char **argv, const std::st
   request.supervise.restarts = absl::GetFlag(FLAGS_restarts);
   request.supervise.stepSeconds = absl::GetFlag(FLAGS_step_timeout);
   ST_RETURN_IF_ERROR(checkSuperviseOptions(request.supervise));
-  if (request.supervise.isOn() && !request.train.saving.isSeries())
+  if (request.supervise.isEnabled() && !request.train.saving.isSeries())
     return absl::InvalidArgumentError(
         "--restarts needs --save=DIR and --save-interval or "
         "--save-minutes: without checkpoints the run starts from step 0");

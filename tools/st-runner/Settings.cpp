@@ -36,7 +36,7 @@ std::string kebab(absl::string_view name) {
   return out;
 }
 
-bool isOurs(const absl::CommandLineFlag &flag) {
+bool isRunnerFlag(const absl::CommandLineFlag &flag) {
   return absl::EndsWith(flag.Filename(), "st-runner/Flags.cpp");
 }
 
@@ -87,7 +87,7 @@ absl::CommandLineFlag *findFlag(absl::string_view name) {
   std::string underscored(name);
   std::replace(underscored.begin(), underscored.end(), '-', '_');
   absl::CommandLineFlag *flag = absl::FindCommandLineFlag(underscored);
-  return flag && isOurs(*flag) ? flag : nullptr;
+  return flag && isRunnerFlag(*flag) ? flag : nullptr;
 }
 
 absl::string_view expectedValue(const absl::CommandLineFlag &flag) {
@@ -303,7 +303,7 @@ std::vector<std::string> aliasesOf(absl::string_view name) {
 std::map<std::string, absl::CommandLineFlag *> runnerFlags() {
   std::map<std::string, absl::CommandLineFlag *> ours;
   for (auto [name, flag] : absl::GetAllFlags())
-    if (isOurs(*flag))
+    if (isRunnerFlag(*flag))
       ours[kebab(name)] = flag;
   return ours;
 }

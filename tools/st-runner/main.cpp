@@ -29,7 +29,7 @@
 namespace st {
 namespace {
 
-// The running file, by a name that a message can use.
+// The path of the running file, for messages.
 std::string ownPath() {
   char path[PATH_MAX];
   ssize_t length = ::readlink("/proc/self/exe", path, sizeof(path));
@@ -115,7 +115,7 @@ int run(int argc, char **argv, const std::string &tool) {
   const absl::StatusOr<RunRequest> request = parseCommandLine(argc, argv, binary);
   if (!request.ok())
     return endWith(request.status(), tool);
-  if (!request->supervise.isOn())
+  if (!request->supervise.isEnabled())
     return endWith(runRequest(*request, binary), tool);
   const absl::StatusOr<int> code = superviseRequest(*request, binary, tool);
   return code.ok() ? *code : endWith(code.status(), tool);

@@ -176,10 +176,10 @@ absl::Status ResultsFile::read() {
   llvm::StringRef rest = *content;
   for (size_t line = 1; !rest.empty(); ++line) {
     const size_t end = rest.find('\n');
-    const bool isWhole = end != llvm::StringRef::npos;
+    const bool isComplete = end != llvm::StringRef::npos;
     absl::StatusOr<TrialRow> row = parseRow(rest.substr(0, end));
     const absl::string_view start(rest.data(), std::min(rest.size(), kRowStart.size()));
-    if (!row.ok() && !isWhole && absl::StartsWith(kRowStart, start)) {
+    if (!row.ok() && !isComplete && absl::StartsWith(kRowStart, start)) {
       torn = rest.size();
       if (ftruncate(descriptor, static_cast<off_t>(content->size() - torn)) != 0)
         return fail("cannot remove the incomplete last line");
@@ -188,11 +188,11 @@ absl::Status ResultsFile::read() {
     if (!row.ok())
       return absl::InvalidArgumentError(
           absl::StrCat(path, ":", line, ": ", row.status().message()));
-    if (!isWhole && ::write(descriptor, "\n", 1) != 1)
+    if (!isComplete && ::write(descriptor, "\n", 1) != 1)
       return fail("cannot write");
     const std::string key = row->key;
     rows.insert_or_assign(key, *std::move(row));
-    rest = isWhole ? rest.substr(end + 1) : llvm::StringRef();
+    rest = isComplete ? rest.substr(end + 1) : llvm::StringRef();
   }
   return absl::OkStatus();
 }

@@ -26,7 +26,7 @@ struct TrialRow {
   std::string error; ///< one line; empty for Ok
 
   /// 0 if unknown. In-step time excludes startup, batch preparation and the first step; end-to-end
-  /// throughput is samples over the wall-clock time of the whole command.
+  /// throughput is samples over the wall-clock time of the complete command.
   double inStepMs = 0, inStepSamplesPerSecond = 0, endToEndSamplesPerSecond = 0;
   bool isSimulated = false;  ///< in-step time is simulated
   double seconds = 0;        ///< spent on the trial
@@ -38,7 +38,7 @@ struct TrialRow {
   bool isOk() const { return status == TrialStatus::Ok; }
 };
 
-/// The file of --results. A line is appended at once and forced to disk. A killed run so leaves
+/// The file of --results. A line is appended at once and forced to disk. So a killed run leaves
 /// complete lines and at most one incomplete line, which the next run drops. Only one st-tune
 /// writes a file at a time.
 class ResultsFile {

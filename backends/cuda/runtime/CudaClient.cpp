@@ -30,12 +30,12 @@ public:
       : communicator(communicator), owner(owner), rank(rank), bytes(bytes) {}
 
   int64_t size() const override { return bytes; }
-  bool isHere() const override { return rank.device != nullptr; }
+  bool isLocal() const override { return rank.device != nullptr; }
 
 private:
   absl::Status writeWithin(int64_t offset, absl::Span<const uint8_t> from) override {
     if (rank.left)
-      rank.left->written(offset, offset + static_cast<int64_t>(from.size()));
+      rank.left->invalidateWritten(offset, offset + static_cast<int64_t>(from.size()));
     return rank.device ? rank.device->write(rank.arena + static_cast<Address>(offset), from)
                        : absl::OkStatus();
   }
@@ -225,7 +225,7 @@ absl::Status CudaExecutable::loadGroup(const proto::Executable &program,
     rank.number = static_cast<int64_t>(ranks.size()) - 1;
     arenas.emplace_back(communicator, communicator.processOf(rank.number), rank,
                         group.arena_bytes());
-    if (!remote->isHere(rank.number))
+    if (!remote->isLocal(rank.number))
       continue;
     here.push_back(static_cast<size_t>(rank.number));
     ST_RETURN_IF_ERROR(place(rank, program, group, group.device_ids(i)));
@@ -379,7 +379,7 @@ absl::Status CudaExecutable::runCommands(size_t rank) {
   if (ranks[rank].timer) {
     ST_ASSIGN_OR_RETURN(secondsOfRanks[rank], ranks[rank].timer->take(*ranks[rank].device));
   }
-  ranks[rank].left->leave();
+  ranks[rank].left->markValid();
   return absl::OkStatus();
 }
 
@@ -387,7 +387,7 @@ absl::Status CudaExecutable::runCommands(size_t rank) {
 absl::Status CudaExecutable::runRank(size_t rank) {
   const absl::Status status = runCommands(rank);
   if (!status.ok())
-    ranks[rank].left->forget();
+    ranks[rank].left->invalidate();
   if (status.ok() || isOneByOne || ranks[rank].stream->isDone().ok())
     return status;
   return absl::Status(status.code(),
@@ -403,7 +403,7 @@ absl::Status CudaExecutable::runStep() {
   const CudaExecutable *&last = first ? first->lastToRun : lastToRun;
   for (size_t rank : here)
     if (last != this) {
-      ranks[rank].left->forget();
+      ranks[rank].left->invalidate();
       ST_RETURN_IF_ERROR(writeConstants(ranks[rank]));
     }
   last = this;

@@ -19,7 +19,7 @@ constexpr uint64_t kVersion = 2;
 constexpr uint64_t kMaxInstructions = 1 << 20;
 constexpr uint64_t kMaxStreams = 1 << 12;
 
-// An address begins with its space and a flag that says whether a core expression follows.
+// An address begins with its space and a flag that is set if a core expression follows.
 constexpr uint8_t kHasCore = 4;
 
 class Encoder {

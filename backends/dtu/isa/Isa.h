@@ -288,9 +288,10 @@ struct Vector {
 
 // ---- links --------------------------------------------------------------------
 
-/// Sends a strided view to the rank (of the whole executable) in R[peer], on `channel`. Messages of
-/// one (source, destination, channel) arrive in order. A send never waits for its receive: the
-/// message stays in the receiver's landing buffer until then, across tasks if necessary.
+/// Sends a strided view to the rank (of all groups of the executable) in R[peer], on `channel`.
+/// Messages of one (source, destination, channel) arrive in order. A send never waits for its
+/// receive: the message stays in the receiver's landing buffer until then, across tasks if
+/// necessary.
 struct Send {
   uint8_t peer = kZero;
   View src;

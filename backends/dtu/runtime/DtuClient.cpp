@@ -29,7 +29,7 @@ public:
       : base(base), bytes(bytes), communicator(communicator), owner(owner) {}
 
   int64_t size() const override { return bytes; }
-  bool isHere() const override { return base != nullptr; }
+  bool isLocal() const override { return base != nullptr; }
   const uint8_t *hostMemory() const override { return base; }
 
 private:
@@ -207,7 +207,7 @@ absl::Status DtuExecutable::fillArenas(const proto::Executable &program) {
                           communicator ? communicator->processOf(rank) : 0);
       for (auto &[name, other] : others)
         other->arenas.push_back(arenas.back());
-      if (links && !links->isHere(rank))
+      if (links && !links->isLocal(rank))
         continue;
       for (const proto::ConstantData &constant : group.constants()) {
         absl::Span<const uint8_t> bytes(reinterpret_cast<const uint8_t *>(constant.data().data()),

@@ -18,7 +18,7 @@ public:
 
   int64_t numProcesses() const override { return communicator.numProcesses(); }
   int64_t processOf(int64_t rank) const override { return communicator.processOf(rank); }
-  bool isHere(int64_t rank) const override { return processOf(rank) == communicator.process(); }
+  bool isLocal(int64_t rank) const override { return processOf(rank) == communicator.process(); }
   absl::Status send(const RemoteMessage &message, const uint8_t *data) override;
   absl::StatusOr<RemoteMessage> receive(int64_t process) override;
   absl::Status receiveBytes(int64_t process, absl::Span<uint8_t> bytes) override;

@@ -156,7 +156,7 @@ absl::Status Simulator::Impl::makeDataEngine() {
     }
     const auto rank = static_cast<int64_t>(arenas.size());
     LazyMemory &arena = arenas.emplace_back(), &host = hostArenas.emplace_back();
-    if (options.remote && !options.remote->isHere(rank)) {
+    if (options.remote && !options.remote->isLocal(rank)) {
       pointers.emplace_back();
       continue;
     }

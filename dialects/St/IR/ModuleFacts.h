@@ -14,8 +14,8 @@ namespace mlir::st {
 /// depends on local shapes must not change how numbers are rounded.
 constexpr llvm::StringLiteral kExactSumsAttr = "st.exact_sums";
 
-/// On a module: the mesh axis whose devices share sequences and send keys and values round a ring
-/// (`ring-attention`).
+/// On a module: the mesh axis whose devices share sequences and send keys and values around a
+/// ring (`ring-attention`).
 constexpr llvm::StringLiteral kRingAxisAttr = "st.ring_axis";
 
 /// Properties of a module, in the order in which the phases establish them.

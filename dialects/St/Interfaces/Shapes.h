@@ -19,7 +19,7 @@ inline int64_t rankOf(Value value) {
   return type ? type.getRank() : 0;
 }
 
-/// Returns the bytes of a ranked tensor of integers or floats; an i1 takes a whole byte.
+/// Returns the bytes of a ranked tensor of integers or floats; an i1 takes one byte.
 inline int64_t getNumBytes(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   return tensor.getNumElements() *

@@ -5,9 +5,9 @@
 using namespace mlir;
 using namespace mlir::st;
 
-KernelOp mlir::st::makePart(OpBuilder &builder, KernelOp whole, StringRef kind,
+KernelOp mlir::st::makePart(OpBuilder &builder, KernelOp source, StringRef kind,
                             ArrayRef<Value> outputs, ArrayRef<Cut> cuts) {
-  Block &body = whole.getBody().front();
+  Block &body = source.getBody().front();
   DenseSet<Value> needed(outputs.begin(), outputs.end());
   auto isCut = [&](Value value) {
     return llvm::any_of(cuts, [&](const Cut &cut) { return cut.inside == value; });
@@ -29,21 +29,21 @@ KernelOp mlir::st::makePart(OpBuilder &builder, KernelOp whole, StringRef kind,
     inputs.push_back(outside);
     mapping.map(inside, part->addArgument(inside.getType(), inside.getLoc()));
   };
-  for (auto [argument, input] : llvm::zip_equal(body.getArguments(), whole.getInputs()))
+  for (auto [argument, input] : llvm::zip_equal(body.getArguments(), source.getInputs()))
     addInput(argument, input);
   for (const Cut &cut : cuts)
     addInput(cut.inside, cut.outside);
   SmallVector<Type> types =
       llvm::map_to_vector(outputs, [](Value value) { return value.getType(); });
   auto kernel =
-      KernelOp::create(builder, whole.getLoc(), types, builder.getStringAttr(kind), inputs);
-  kernel->setDiscardableAttrs(whole->getDiscardableAttrDictionary());
+      KernelOp::create(builder, source.getLoc(), types, builder.getStringAttr(kind), inputs);
+  kernel->setDiscardableAttrs(source->getDiscardableAttrDictionary());
   kernel.getBody().push_back(part);
   OpBuilder inside = OpBuilder::atBlockEnd(part);
   for (Operation &op : body.without_terminator())
     if (isIn(op))
       inside.clone(op, mapping);
-  YieldOp::create(inside, whole.getLoc(),
+  YieldOp::create(inside, source.getLoc(),
                   llvm::map_to_vector(outputs, [&](Value value) { return mapping.lookup(value); }));
   return kernel;
 }

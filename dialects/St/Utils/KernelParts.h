@@ -19,12 +19,12 @@ struct Cut {
 
 /// Creates a kernel of the ops in another one's body that `outputs` need. The cut values are
 /// arguments of the new kernel; ops that only they need are left out.
-KernelOp makePart(OpBuilder &builder, KernelOp whole, StringRef kind, ArrayRef<Value> outputs,
+KernelOp makePart(OpBuilder &builder, KernelOp source, StringRef kind, ArrayRef<Value> outputs,
                   ArrayRef<Cut> cuts);
 
 /// Replaces a kernel by one that reads the cut values from memory. Returns null if no other result
 /// remains.
-KernelOp splitKernel(KernelOp kernel, StringRef kind, ArrayRef<Cut> cuts);
+KernelOp splitKernel(KernelOp source, StringRef kind, ArrayRef<Cut> cuts);
 
 /// Fails with an error that names `pass` if plan-memory has placed the kernel's results: a pass
 /// that changes kernels must run before it.

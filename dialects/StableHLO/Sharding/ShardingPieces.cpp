@@ -60,14 +60,14 @@ struct SliceRule : ShardingRuleOpInterface::ExternalModel<SliceRule, SliceOp> {
     ShardingRule rule = emptyRule(op);
     for (int64_t dim = 0; dim < rankOf(op); ++dim) {
       auto slice = cast<SliceOp>(op);
-      bool isWhole = shapeOf(slice.getOperand())[dim] == shapeOf(slice)[dim];
+      bool isFull = shapeOf(slice.getOperand())[dim] == shapeOf(slice)[dim];
       if (holdsCopies(slice, dim))
         // Each device takes the first copy of its part, so the dimension may be sharded.
         attach(rule.operands[0], dim, rule.addFactor(shapeOf(slice.getOperand())[dim]));
-      else if (int64_t block = blockSize(slice, dim); !isWhole && block > 1)
+      else if (int64_t block = blockSize(slice, dim); !isFull && block > 1)
         addBlockFactors(rule, op, dim, block);
       else
-        addPieceFactor(rule, op, dim, isWhole);
+        addPieceFactor(rule, op, dim, isFull);
     }
     rule.setLinear(Linearity::Separately, {0});
     return rule;

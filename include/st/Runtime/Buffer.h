@@ -28,7 +28,7 @@ public:
   absl::Status read(int64_t offset, absl::Span<uint8_t> bytes) const;
 
   /// Returns true if the memory belongs to this process.
-  virtual bool isHere() const { return true; }
+  virtual bool isLocal() const { return true; }
   /// Like read, but without the other processes: an error unless the memory is here.
   absl::Status readHere(int64_t offset, absl::Span<uint8_t> bytes) const;
   /// The memory itself if the host can read it in place, even while a step runs; else null.

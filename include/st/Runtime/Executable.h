@@ -54,7 +54,7 @@ struct StepTime {
     /// queues.
     int64_t matrixPicoseconds = 0, vectorPicoseconds = 0, dtePicoseconds = 0;
     int64_t sendPicoseconds = 0, receivePicoseconds = 0;
-    int64_t burstBytes = 0; ///< bytes of whole bursts in the device's memory
+    int64_t burstBytes = 0; ///< bytes of the bursts in the device's memory
   };
   std::vector<Rank> ranks;
   StepWork work;

@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-void TrainedLayout::keepStages(ModuleOp module) {
+void TrainedLayout::recordStages(ModuleOp module) {
   auto function = module.lookupSymbol<func::FuncOp>("main");
   std::set<std::string> inSeveral;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
@@ -29,7 +29,7 @@ void TrainedLayout::keepStages(ModuleOp module) {
     stages.erase(name);
 }
 
-void TrainedLayout::keepPlaces(ModuleOp module) {
+void TrainedLayout::recordAddresses(ModuleOp module) {
   for (auto op : module.getOps<ProgramOp>()) {
     Program &program = programs.emplace_back();
     program.devices.assign(op.getDevices().begin(), op.getDevices().end());
@@ -41,7 +41,7 @@ void TrainedLayout::keepPlaces(ModuleOp module) {
   }
 }
 
-void TrainedLayout::giveStages(ModuleOp module) const {
+void TrainedLayout::assignStages(ModuleOp module) const {
   Builder builder(module.getContext());
   SmallVector<NamedAttribute> entries;
   for (const auto &[name, stage] : stages)
@@ -53,7 +53,7 @@ void TrainedLayout::giveStages(ModuleOp module) const {
   module->setAttr(kParameterShapesAttr, builder.getDictionaryAttr(entries));
 }
 
-LogicalResult TrainedLayout::givePlaces(ModuleOp module, StringRef what) const {
+LogicalResult TrainedLayout::assignAddresses(ModuleOp module, StringRef what) const {
   Builder builder(module.getContext());
   auto ops = llvm::to_vector(module.getOps<ProgramOp>());
   if (ops.size() != programs.size())

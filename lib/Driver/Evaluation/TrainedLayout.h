@@ -14,17 +14,17 @@ namespace mlir::st {
 class TrainedLayout {
 public:
   /// Records the padded shapes and the stages of the parameters of a module after assign-stages.
-  void keepStages(ModuleOp module);
+  void recordStages(ModuleOp module);
   /// Records the addresses of the states of a module after plan-memory.
-  void keepPlaces(ModuleOp module);
+  void recordAddresses(ModuleOp module);
 
   /// Sets attributes on another module of the same model so that pad-dimensions pads its parameters
   /// to the same shapes and assign-stages splits its forward pass at the same boundaries.
-  void giveStages(ModuleOp module) const;
+  void assignStages(ModuleOp module) const;
   /// Sets attributes on another module, which must have its programs, so that plan-memory gives its
   /// states the same addresses. Fails with a diagnostic if a rank of the module reads a state that
   /// it does not hold; `what` names the module.
-  LogicalResult givePlaces(ModuleOp module, StringRef what) const;
+  LogicalResult assignAddresses(ModuleOp module, StringRef what) const;
 
 private:
   struct Place {

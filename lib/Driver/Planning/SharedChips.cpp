@@ -53,8 +53,8 @@ static std::vector<int64_t> representLayers(ArrayRef<int64_t> layers, int64_t st
   for (int64_t stage = 0; stage < stages; ++stage)
     few.push_back(layers[stage * (static_cast<int64_t>(layers.size()) - 1) / (stages - 1)]);
   const int64_t sum = std::accumulate(few.begin(), few.end(), int64_t{0});
-  const bool isWhole = few.size() == layers.size();
-  if (isWhole && sum <= kMaxLayers)
+  const bool hasAllStages = few.size() == layers.size();
+  if (hasAllStages && sum <= kMaxLayers)
     return few;
   for (int64_t &count : few)
     count = std::max<int64_t>(1, (count * std::min(sum, kMaxLayers) + sum / 2) / sum);

@@ -54,7 +54,7 @@ absl::Status mlir::st::predictStep(const CompileRequest &request, const ::st::Me
   if (!page)
     return absl::OkStatus();
   ::st::StepFigures figures = ::st::gatherFigures(executable, timed, memory);
-  ST_RETURN_IF_ERROR(::st::askWhatIf(executable, request.makeClient, figures));
+  ST_RETURN_IF_ERROR(::st::computeWhatIf(executable, request.makeClient, figures));
   return page->write(::st::printPage(figures));
 }
 

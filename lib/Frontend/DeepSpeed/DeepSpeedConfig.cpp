@@ -111,18 +111,18 @@ absl::Status ConfigReader::checkKind(const DeepSpeedKey &key, StringRef name,
                                      const llvm::json::Value &value) {
   constexpr double exact = 9007199254740992.0; // 2^53
   std::optional<double> number = value.getAsNumber();
-  bool isWhole = number && *number == std::floor(*number) && std::fabs(*number) <= exact;
+  bool isInteger = number && *number == std::floor(*number) && std::fabs(*number) <= exact;
   StringRef expected;
   switch (key.kind) {
   case Kind::Flag:
     expected = value.getAsBoolean() ? "" : "true or false";
     break;
   case Kind::Count:
-    expected = isWhole && *number >= 0 ? "" : "an integer from 0 to 2^53";
+    expected = isInteger && *number >= 0 ? "" : "an integer from 0 to 2^53";
     break;
   case Kind::Size:
     expected =
-        isWhole && *number >= 1 && *number <= INT32_MAX ? "" : "an integer from 1 to 2^31 - 1";
+        isInteger && *number >= 1 && *number <= INT32_MAX ? "" : "an integer from 1 to 2^31 - 1";
     break;
   case Kind::NonNegative:
     expected = number && std::isfinite(*number) && *number >= 0 ? "" : "a number of at least 0";
@@ -369,33 +369,33 @@ absl::Status ConfigReader::takeBatch() {
     batch = run.globalBatch;
   if (batch == 0 && micro == 0 && steps == 0)
     return absl::OkStatus();
-  bool isWhole = true;
+  bool divides = true;
   std::string found = "train_batch_size " + std::to_string(batch) +
                       ", train_micro_batch_size_per_gpu " + std::to_string(micro) +
                       ", gradient_accumulation_steps " + std::to_string(steps);
   if (replicas == 0 && batch != 0 && micro != 0 && steps != 0) {
     int64_t perReplica = product(micro, steps);
-    isWhole = batch % perReplica == 0;
+    divides = batch % perReplica == 0;
     replicas = batch / perReplica;
   } else if (batch != 0 && micro == 0 && steps == 0) {
     steps = 1;
   } else if (batch == 0 && steps == 0) {
     steps = 1;
   }
-  if (replicas != 0 && isWhole) {
+  if (replicas != 0 && divides) {
     if (batch == 0 && micro != 0)
       batch = product(product(micro, steps), replicas);
     int64_t one = micro != 0 ? product(micro, replicas) : product(steps, replicas);
-    isWhole = batch != 0 && batch % one == 0;
-    int64_t other = isWhole ? batch / one : 0;
+    divides = batch != 0 && batch % one == 0;
+    int64_t other = divides ? batch / one : 0;
     if (micro == 0)
       micro = other;
     else if (steps == 0)
       steps = other;
     else
-      isWhole &= steps == other;
+      divides &= steps == other;
   }
-  if (!isWhole) {
+  if (!divides) {
     if (replicas != 0)
       found += ", " + std::to_string(replicas) + " replicas";
     return error(integer(batchKey) ? batchKey : microKey,

@@ -111,14 +111,14 @@ static bool isInRange(Kind kind, double number) {
 
 /// Reads a number into `given`; integers may be printed as 1.0 or 5e8.
 static bool readNumber(Kind kind, StringRef text, GivenArgument &given) {
-  bool isWhole = kind == Kind::Integer || kind == Kind::Count || kind == Kind::Size;
+  bool isInteger = kind == Kind::Integer || kind == Kind::Count || kind == Kind::Size;
   constexpr double exact = 9007199254740992.0; // 2^53
   double number = 0.0;
   // strtod would also take hexadecimal numbers and names such as "inf".
   if (text.empty() || text.find_first_not_of("0123456789+-.eE") != StringRef::npos ||
       text.getAsDouble(number) || !std::isfinite(number))
     return false;
-  if (isWhole && (number != std::floor(number) || std::fabs(number) > exact))
+  if (isInteger && (number != std::floor(number) || std::fabs(number) > exact))
     return false;
   given.number = number;
   if (std::fabs(number) <= exact)

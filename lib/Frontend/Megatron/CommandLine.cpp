@@ -106,7 +106,7 @@ private:
   void step();
   void stepQuoted();
   void expand(bool isQuoted);
-  void expandVariable(StringRef name, StringRef whole, bool isQuoted);
+  void expandVariable(StringRef name, StringRef reference, bool isQuoted);
   std::optional<int64_t> sum(StringRef &expression);
   std::optional<int64_t> product(StringRef &expression);
   std::optional<int64_t> factor(StringRef &expression);
@@ -228,14 +228,14 @@ void WordSplitter::expand(bool isQuoted) {
     }
     StringRef inside = text.slice(at + 1, end);
     at = end + 1;
-    StringRef whole = text.slice(start, at);
+    StringRef reference = text.slice(start, at);
     if (next == '{')
-      return expandVariable(inside, whole, isQuoted);
+      return expandVariable(inside, reference, isQuoted);
     StringRef expression = inside;
     if (expression.consume_front("(") && expression.consume_back(")"))
       if (std::optional<int64_t> value = sum(expression); value && expression.trim().empty())
         return append(std::to_string(*value));
-    return append(whole);
+    return append(reference);
   }
   if (next == '@' || next == '*') {
     ++at;
@@ -251,7 +251,7 @@ void WordSplitter::expand(bool isQuoted) {
   expandVariable(name, text.slice(start, at), isQuoted);
 }
 
-void WordSplitter::expandVariable(StringRef name, StringRef whole, bool isQuoted) {
+void WordSplitter::expandVariable(StringRef name, StringRef reference, bool isQuoted) {
   StringRef base = name.take_while(isNameChar);
   StringRef rest = name.drop_front(base.size());
   bool isArray = rest == "[@]" || rest == "[*]";
@@ -262,7 +262,7 @@ void WordSplitter::expandVariable(StringRef name, StringRef whole, bool isQuoted
     // ${NAME:-value} and ${NAME-value}.
     if (rest.consume_front(":-") || rest.consume_front("-"))
       return append(rest);
-    return append(whole);
+    return append(reference);
   }
   for (size_t i = 0; i < found->second.size() && (i == 0 || isArray); ++i) {
     if (i != 0)

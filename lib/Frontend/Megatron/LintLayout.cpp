@@ -50,8 +50,8 @@ static void checkGlobalBatch(Linter &linter) {
       .report("global-batch-not-whole",
               {"global_batch_size", "micro_batch_size", "data_parallel_size"},
               "the global batch of " + Twine(layout.globalBatch) +
-                  " samples is not a whole number of micro-batches of " + Twine(layout.microBatch) +
-                  " on each of " + Twine(replicas) + " replicas")
+                  " samples is not an integer number of micro-batches of " +
+                  Twine(layout.microBatch) + " on each of " + Twine(replicas) + " replicas")
       .preventsPlan = true;
 }
 
@@ -81,13 +81,13 @@ static void checkLayers(Linter &linter) {
   std::optional<int64_t> perPart = linter.log.integer("num_layers_per_virtual_pipeline_stage");
   std::optional<int64_t> parts = linter.log.integer("virtual_pipeline_model_parallel_size");
   int64_t stages = saturatingProduct({layout.pipelineParallel, layout.virtualStages});
-  bool isWhole = layout.layers % stages == 0;
+  bool divides = layout.layers % stages == 0;
   // With one stage newer versions leave the size of a part unused.
   if (perPart && layout.pipelineParallel > 1) {
     int64_t perStage = layout.layers / layout.pipelineParallel;
-    isWhole &= perStage % *perPart == 0 && (!parts || perStage / *perPart == *parts);
+    divides &= perStage % *perPart == 0 && (!parts || perStage / *perPart == *parts);
   }
-  if (isWhole)
+  if (divides)
     return;
   std::string split = (Twine(layout.pipelineParallel) + " pipeline stages").str();
   if (perPart)

@@ -269,7 +269,7 @@ RankPlacement Placer::place() const {
   return placement;
 }
 
-bool RankPlacement::isLike(const RankPlacement &other) const {
+bool RankPlacement::hasTimesOf(const RankPlacement &other) const {
   auto isSame = [](const GroupPlacement &a, const GroupPlacement &b) {
     // A group within a node leaves the network cards to others.
     const bool stays = a.perNode == a.ranks;
@@ -320,7 +320,7 @@ std::vector<RankOrder> distinctOrders(const proto::ClusterDescription &cluster, 
     layout.placement = order;
     RankPlacement placement = placeRanks(cluster, layout);
     if (std::any_of(placements.begin(), placements.end(),
-                    [&](const RankPlacement &other) { return placement.isLike(other); }))
+                    [&](const RankPlacement &other) { return placement.hasTimesOf(other); }))
       continue;
     orders.push_back(order);
     placements.push_back(std::move(placement));

@@ -56,7 +56,7 @@ struct RankPlacement {
   std::vector<StageLink> links; ///< from each device group to the next, the last to the first
 
   /// Returns true if all times on the cluster are equal.
-  bool isLike(const RankPlacement &other) const;
+  bool hasTimesOf(const RankPlacement &other) const;
   /// The group of a collective of a block's program.
   GroupPlacement groupOf(const proto::OpWork &collective) const;
 };

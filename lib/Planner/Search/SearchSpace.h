@@ -22,7 +22,7 @@ struct SearchSpace {
   /// Without values, sequences are split only if they are long (`kLongSequence`), and experts over
   /// replicas wherever a model has experts.
   std::vector<int64_t> context, expert;
-  /// What devices may send for attention if they share sequences.
+  /// The data that devices may send for attention if they share sequences.
   std::vector<ContextAttention> contextAttention = {ContextAttention::Heads, ContextAttention::Keys,
                                                     ContextAttention::Ring};
   std::vector<int64_t> zero = {0};

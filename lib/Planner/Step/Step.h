@@ -90,8 +90,8 @@ absl::StatusOr<const proto::ProgramWork *> readUnshardedWork(const StepInputs &i
 /// Exact number of parameters; the vocabulary is padded for one tensor shard.
 absl::StatusOr<double> countParameters(const StepInputs &inputs);
 
-/// Blocks of a composition: `work` with the layout's recomputation, and `kept` with what a layer has
-/// between its forward pass, which may run again, and its backward pass.
+/// Blocks of a composition: `work` with the layout's recomputation, and `kept` with the values that
+/// a layer has between its forward pass, which may run again, and its backward pass.
 struct StepBlocks {
   BlockKey work, kept;
 };

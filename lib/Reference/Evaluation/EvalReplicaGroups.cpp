@@ -51,7 +51,8 @@ public:
   LogicalResult checkMember(GroupsOf kind, int64_t member) const {
     if (member < getCount(kind))
       return success();
-    return op.emitError("names number ") << member << " of " << getCount(kind);
+    return op.emitError("names member ")
+           << member << " of a group, but there are " << getCount(kind);
   }
 
   /// The rank that `member` is in repetition `other`.

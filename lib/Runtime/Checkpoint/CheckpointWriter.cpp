@@ -256,7 +256,7 @@ absl::Status CheckpointWriter::gatherBlock(const StateTensor &tensor, size_t num
   const int64_t owner = job.communicator.processOf(of.replicas.front().rank);
   std::vector<const StateReplica *> here;
   for (const StateReplica &replica : of.replicas)
-    if (job.snapshot.isHere(replica.rank))
+    if (job.snapshot.isLocal(replica.rank))
       here.push_back(&replica);
   if (!here.empty()) {
     const StateReplica &first = *here.front();

@@ -21,8 +21,8 @@ int64_t bytesOf(const StateTensor &tensor) {
   return static_cast<int64_t>(byteSize(tensor.type, tensor.shape).value_or(0));
 }
 
-// Chooses the process that writes least so far, among those that hold about the most bytes of the
-// file.
+// Among the processes that hold about the most bytes of the file, chooses the one with the fewest
+// bytes to write so far.
 int64_t writerOf(const ShardFile &shard, const Communicator &communicator,
                  std::map<int64_t, int64_t> &written) {
   constexpr double kAboutAsMany = 0.9;

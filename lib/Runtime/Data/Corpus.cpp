@@ -54,7 +54,7 @@ absl::string_view optionWithoutEffect(const DataOptions &options, bool isText,
   const DataOptions usual;
   const bool isMlm = isText && task == "mlm", isClm = isText && task == "clm";
   const std::tuple<bool, bool, absl::string_view> flags[] = {
-      {!options.split.isWhole(), isText, "--split"},
+      {!options.split.isAllTraining(), isText, "--split"},
       {options.maskProbability != usual.maskProbability, isMlm, "--mask-prob"},
       {options.shortSequenceProbability != usual.shortSequenceProbability, isMlm,
        "--short-seq-prob"},

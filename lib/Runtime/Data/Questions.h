@@ -48,7 +48,8 @@ struct Questions {
   }
 
   /// Orders the windows for an evaluation: questions in an order drawn from the seed, and the
-  /// windows of a question in succession, so that an evaluation of a part sees whole questions.
+  /// windows of a question in succession, so that an evaluation of a part has all windows of its
+  /// questions.
   void orderByQuestion();
 };
 

@@ -35,7 +35,7 @@ public:
   Range range(SplitPart part, int64_t count) const;
 
   /// Returns true if all documents are for training.
-  bool isWhole() const { return weights[0] == 1; }
+  bool isAllTraining() const { return weights[0] == 1; }
 
 private:
   std::array<double, 3> weights = {1, 0, 0}; // their sum is 1

@@ -29,7 +29,7 @@ struct EvaluationOptions {
 
   static constexpr int64_t kAll = -1;
 
-  bool isWanted() const { return only || interval > 0 || !validation.empty() || !test.empty(); }
+  bool isEnabled() const { return only || interval > 0 || !validation.empty() || !test.empty(); }
 };
 
 /// Runs the program "evaluation" of an executable. It is forward-only and reads the parameters in

@@ -13,15 +13,15 @@ using Nanoseconds = std::chrono::nanoseconds;
 using Clock = absl::FunctionRef<Nanoseconds()>;
 using Bytes = std::array<uint8_t, sizeof(int64_t)>;
 
-// The first request also sets up the connection.
-constexpr int kQuestions = 16;
+// The first round also sets up the connection.
+constexpr int kRounds = 16;
 
 constexpr char kWhat[] = "the clocks of a trace";
 
-// Process 0's part for another process.
-absl::Status answer(Communicator &communicator, int64_t process, Clock now) {
+// Sends process 0's time to another process, once per request.
+absl::Status reply(Communicator &communicator, int64_t process, Clock now) {
   const Peer other{process, 0, kWhat};
-  for (int i = 0; i < kQuestions; ++i) {
+  for (int i = 0; i < kRounds; ++i) {
     Bytes bytes;
     ST_RETURN_IF_ERROR(communicator.receive(absl::MakeSpan(bytes), other));
     const int64_t time = now().count();
@@ -31,10 +31,10 @@ absl::Status answer(Communicator &communicator, int64_t process, Clock now) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<ClockOffset> ask(Communicator &communicator, Clock now) {
+absl::StatusOr<ClockOffset> measure(Communicator &communicator, Clock now) {
   const Peer first{0, 0, kWhat};
   ClockOffset best;
-  for (int i = 0; i < kQuestions; ++i) {
+  for (int i = 0; i < kRounds; ++i) {
     Bytes bytes{};
     const Nanoseconds before = now();
     ST_RETURN_IF_ERROR(communicator.send(bytes, first));
@@ -54,9 +54,9 @@ absl::StatusOr<ClockOffset> ask(Communicator &communicator, Clock now) {
 
 absl::StatusOr<ClockOffset> compareClocks(Communicator &communicator, Clock now) {
   if (communicator.process() != 0)
-    return ask(communicator, now);
+    return measure(communicator, now);
   for (int64_t process = 1; process < communicator.numProcesses(); ++process)
-    ST_RETURN_IF_ERROR(answer(communicator, process, now));
+    ST_RETURN_IF_ERROR(reply(communicator, process, now));
   return ClockOffset();
 }
 

@@ -141,7 +141,7 @@ absl::Status Join::gather() {
       return refuse(absl::StrCat("process ", lost, " has ended early"));
     } else if (absl::IsDeadlineExceeded(peer.status())) {
       const std::string whom = absl::StrCat("process ", absl::StrJoin(missing(), ", "));
-      (void)refuse(absl::StrCat("no answer from ", whom));
+      (void)refuse(absl::StrCat("no response from ", whom));
       return silent(whom, rendezvous);
     } else {
       return fail(peer.status().message());
@@ -269,9 +269,9 @@ absl::StatusOr<Socket> Join::tryFirst(const Hello &hello) {
   Handshake found = {};
   const absl::Status status = receiveAll(socket, bytesOf(found), deadline);
   if (absl::IsDeadlineExceeded(status))
-    return absl::UnavailableError(absl::StrCat("the listener at ", to.text(), " does not answer"));
+    return absl::UnavailableError(absl::StrCat("the listener at ", to.text(), " does not respond"));
   ST_RETURN_IF_ERROR(status);
-  if (!found.isOurs())
+  if (!found.isOfTrainingBinary())
     return absl::InvalidArgumentError(
         absl::StrCat("the listener at ", to.text(), " is not process 0 of this program"));
   if (found.version != kJoinVersion)

@@ -24,7 +24,9 @@ Handshake Handshake::own() {
   return own;
 }
 
-bool Handshake::isOurs() const { return std::memcmp(magic, kMagic, sizeof kMagic) == 0; }
+bool Handshake::isOfTrainingBinary() const {
+  return std::memcmp(magic, kMagic, sizeof kMagic) == 0;
+}
 
 std::string Rendezvous::describeUnexpectedPeers() const {
   return numStrangers == 0

@@ -25,7 +25,7 @@ struct Handshake {
 
   static Handshake own();
   /// Returns true if the sender is a training binary of any version.
-  bool isOurs() const;
+  bool isOfTrainingBinary() const;
 };
 
 struct Hello {

@@ -44,9 +44,9 @@ absl::StatusOr<std::string> waitAndGet(const Socket &store, const std::string &k
                                        Clock::time_point deadline) {
   const Request wait = Request().add(kWait).add(uint64_t(1) /*key*/).add(key);
   ST_RETURN_IF_ERROR(sendAll(store, wait.bytes, deadline));
-  uint8_t answer = 0;
-  ST_RETURN_IF_ERROR(receiveNumber(store, answer, deadline));
-  if (answer != kStopWaiting)
+  uint8_t reply = 0;
+  ST_RETURN_IF_ERROR(receiveNumber(store, reply, deadline));
+  if (reply != kStopWaiting)
     return noStore();
   // Without the wait, the store would reply at once, even if the key is not set.
   const Request get = Request().add(kGet).add(key);

@@ -44,7 +44,7 @@ StateSnapshot::~StateSnapshot() {
 
 absl::Status StateSnapshot::add(const StateReplica &replica, int64_t bytes) {
   const Buffer &arena = *executable.arena(replica.rank);
-  if (!arena.isHere() || bytes == 0)
+  if (!arena.isLocal() || bytes == 0)
     return absl::OkStatus();
   if (replica.offset < 0 || bytes > arena.size() - replica.offset)
     return absl::OutOfRangeError("a state reaches beyond the end of its rank's memory");
@@ -68,7 +68,7 @@ absl::Status StateSnapshot::copyAll() {
   return absl::OkStatus();
 }
 
-bool StateSnapshot::isHere(int64_t rank) const { return executable.arena(rank)->isHere(); }
+bool StateSnapshot::isLocal(int64_t rank) const { return executable.arena(rank)->isLocal(); }
 
 const uint8_t *StateSnapshot::pin(const StateReplica &replica) {
   absl::MutexLock lock(&mutex);

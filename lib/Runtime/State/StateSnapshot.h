@@ -39,7 +39,7 @@ public:
   StateSnapshot &operator=(const StateSnapshot &) = delete;
 
   /// Returns true if the memory of the rank is in this process.
-  bool isHere(int64_t rank) const;
+  bool isLocal(int64_t rank) const;
 
   /// The bytes of a replica, valid until the next unpin of the same replica.
   const uint8_t *pin(const StateReplica &replica);

@@ -33,7 +33,7 @@ void addChunks(const StateValues &values, int64_t elements, Executable &executab
   for (const StateBlock &block : values.tensor->blocks) {
     if (std::none_of(
             block.replicas.begin(), block.replicas.end(),
-            [&](const StateReplica &replica) { return executable.arena(replica.rank)->isHere(); }))
+            [&](const StateReplica &replica) { return executable.arena(replica.rank)->isLocal(); }))
       continue;
     for (int64_t begin = 0, size = block.block.numElements(); begin < size; begin += elements)
       chunks.push_back(

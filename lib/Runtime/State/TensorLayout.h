@@ -39,7 +39,6 @@ struct TensorBlock {
   /// Elements that are not padding.
   int64_t numReal() const;
   int64_t numBytes() const { return numElements() * static_cast<int64_t>(byteWidth(type)); }
-  bool isWhole() const { return shape == view; }
 };
 
 /// The block that a rank of the group holds. The slice must have passed validateExecutable; without

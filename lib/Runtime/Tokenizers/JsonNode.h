@@ -1,4 +1,4 @@
-// A value in a tokenizer.json that knows its path, for messages.
+// A value in a tokenizer.json, with its path for messages.
 #ifndef ST_RUNTIME_TOKENIZERS_JSONNODE_H
 #define ST_RUNTIME_TOKENIZERS_JSONNODE_H
 

@@ -60,9 +60,9 @@ absl::Status PipelineTokenizer::encode(absl::string_view text, std::vector<Token
   const bool isValid = isUtf8(text);
   if (!isValid)
     repaired = replaceInvalid(text);
-  const absl::string_view whole = isValid ? text : repaired.bytes();
+  const absl::string_view valid = isValid ? text : repaired.bytes();
   std::unique_ptr<WordCache> cache = takeCache();
-  for (const Segment &segment : stages.rawTokens.split(whole)) {
+  for (const Segment &segment : stages.rawTokens.split(valid)) {
     const uint32_t begin = static_cast<uint32_t>(segment.begin);
     if (segment.token) {
       const SourceRange from = isValid ? SourceRange{begin, static_cast<uint32_t>(segment.end)}
@@ -72,7 +72,7 @@ absl::Status PipelineTokenizer::encode(absl::string_view text, std::vector<Token
     }
     AlignedText part;
     if (isValid)
-      part = AlignedText(whole.substr(segment.begin, segment.end - segment.begin), begin);
+      part = AlignedText(valid.substr(segment.begin, segment.end - segment.begin), begin);
     else
       part.append(repaired, segment.begin, segment.end);
     ST_RETURN_IF_ERROR(encodeSegment(std::move(part), *cache, tokens));

@@ -19,7 +19,7 @@ struct Words {
   std::vector<Range> ranges;
 
   /// One word.
-  explicit Words(AlignedText whole) : text(std::move(whole)) {
+  explicit Words(AlignedText content) : text(std::move(content)) {
     if (!text.empty())
       ranges.push_back({0, text.size()});
   }

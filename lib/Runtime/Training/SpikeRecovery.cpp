@@ -27,8 +27,8 @@ absl::StatusOr<bool> SpikeRecovery::watch(const EndedStep &ended) {
                       ended.step, ended.loss, spikes.bound()));
 }
 
-absl::Status SpikeRecovery::goBack(const EndedStep &ended, TrainerState &trainer,
-                                   Executable &executable) {
+absl::Status SpikeRecovery::returnToCheckpoint(const EndedStep &ended, TrainerState &trainer,
+                                               Executable &executable) {
   constexpr int64_t kMaxSpikes = 3;
   spikesThere = ended.step > latestStep ? 1 : spikesThere + 1;
   latestStep = std::max(latestStep, ended.step);
@@ -45,13 +45,13 @@ absl::Status SpikeRecovery::goBack(const EndedStep &ended, TrainerState &trainer
                         ended.loss, spikes.bound()));
   ST_RETURN_IF_ERROR(restoreNewest(ended.step, trainer, executable));
   if (options.spikes.action == "rewind")
-    leaveOut(seen - trainer.examples, trainer);
+    skip(seen - trainer.examples, trainer);
   else
     leftOut.insert(seen - ended.rows);
   return absl::OkStatus();
 }
 
-void SpikeRecovery::leaveOut(int64_t rows, TrainerState &trainer) const {
+void SpikeRecovery::skip(int64_t rows, TrainerState &trainer) const {
   trainer.examples += rows;
   if (steps.ramp())
     trainer.skippedExamples += rows;

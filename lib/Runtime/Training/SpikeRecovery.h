@@ -34,19 +34,20 @@ public:
       : program(program), states(states), steps(steps), saves(saves), options(options),
         print(std::move(print)) {}
 
-  /// Returns true if the step is a spike after which goBack() must restore a checkpoint, and an
-  /// error if it ends the run. Records the loss otherwise.
+  /// Returns true if the step is a spike after which returnToCheckpoint() must restore a
+  /// checkpoint, and an error if it ends the run. Records the loss otherwise.
   absl::StatusOr<bool> watch(const EndedStep &ended);
 
   /// Restores the newest checkpoint and with it `trainer`.
-  absl::Status goBack(const EndedStep &ended, TrainerState &trainer, Executable &executable);
+  absl::Status returnToCheckpoint(const EndedStep &ended, TrainerState &trainer,
+                                  Executable &executable);
 
   /// Returns true if no step may use the batch that begins after `examples` rows.
-  bool leavesOut(int64_t examples) const { return leftOut.count(examples) > 0; }
+  bool skips(int64_t examples) const { return leftOut.count(examples) > 0; }
 
   /// Omits rows without running a step. Like skipped steps, they do not count in a schedule in
   /// samples.
-  void leaveOut(int64_t rows, TrainerState &trainer) const;
+  void skip(int64_t rows, TrainerState &trainer) const;
 
   /// See SpikeWatch.
   std::vector<double> losses() const { return spikes.losses(); }

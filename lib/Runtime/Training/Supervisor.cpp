@@ -188,7 +188,7 @@ absl::Status checkSuperviseOptions(const SuperviseOptions &options) {
   if (!(options.stepSeconds >= 0) || !std::isfinite(options.stepSeconds))
     return absl::InvalidArgumentError(
         absl::StrCat("--step-timeout=", options.stepSeconds, ": expected seconds from 0"));
-  if (options.stepSeconds > 0 && !options.isOn())
+  if (options.stepSeconds > 0 && !options.isEnabled())
     return absl::InvalidArgumentError(
         "--step-timeout needs --restarts: only the supervisor of restarted runs watches the steps");
   return absl::OkStatus();

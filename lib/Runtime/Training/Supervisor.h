@@ -31,7 +31,7 @@ struct SuperviseOptions {
   /// counts towards the first step.
   double stepSeconds = 0;
 
-  bool isOn() const { return restarts > 0; }
+  bool isEnabled() const { return restarts > 0; }
 };
 
 /// An error names the flag.

@@ -133,8 +133,9 @@ absl::Status Trainer::run() {
   ST_RETURN_IF_ERROR(checkTrainOptions(options, readsLearningRate(program)));
   ST_RETURN_IF_ERROR(openInputsAndOutputs());
   lastStep = chooseLastStep();
-  const bool isWhole = options.trainSteps > 0 || options.trainSamples > 0;
-  if (isWhole && trainer.step >= lastStep && !options.timingOnly && !options.evaluation.only) {
+  const bool hasTotalLength = options.trainSteps > 0 || options.trainSamples > 0;
+  if (hasTotalLength && trainer.step >= lastStep && !options.timingOnly &&
+      !options.evaluation.only) {
     print(absl::StrFormat("step %d of %d is done: no steps remain\n", trainer.step, lastStep));
     return absl::OkStatus();
   }
@@ -181,7 +182,7 @@ absl::Status Trainer::runSteps() {
     const EndedStep ended = {step, lossOfStep, rowsOfStep};
     ST_ASSIGN_OR_RETURN(const bool isSpike, spikes.watch(ended));
     if (isSpike) {
-      ST_RETURN_IF_ERROR(spikes.goBack(ended, trainer, *executable));
+      ST_RETURN_IF_ERROR(spikes.returnToCheckpoint(ended, trainer, *executable));
       continue;
     }
     ST_RETURN_IF_ERROR(saves.check());
@@ -266,7 +267,7 @@ absl::Status Trainer::openInputsAndOutputs() {
         source, createBatchSource(options.data.value_or("synthetic"), steps.sourceSpec(spec)));
     source = readAhead(std::move(source), 2 * static_cast<int>(steps.sourceBatches()));
   }
-  if (options.evaluation.isWanted()) {
+  if (options.evaluation.isEnabled()) {
     spec.options = options.samples;
     ST_ASSIGN_OR_RETURN(evaluator, Evaluator::open(program, options.evaluation, spec));
   }
@@ -370,8 +371,8 @@ absl::Status Trainer::launch(StepProgram &now, int64_t step) {
 absl::Status Trainer::runStep(int64_t step) {
   Stopwatch watch;
   Batch batch;
-  while (source && spikes.leavesOut(trainer.examples))
-    spikes.leaveOut(steps.rowsAt(trainer.examples), trainer);
+  while (source && spikes.skips(trainer.examples))
+    spikes.skip(steps.rowsAt(trainer.examples), trainer);
   rowsOfStep = steps.rowsAt(trainer.examples);
   StepProgram &now = steps.ofRows(rowsOfStep);
   if (source) {

@@ -69,7 +69,7 @@ static LogicalResult branchRule(Operation *op, ArrayRef<Value> cts, Gradients &g
   SetVector<Value> captured;
   getUsedValuesDefinedAbove(op->getRegions(), captured);
   SmallVector<Value> wanted =
-      llvm::filter_to_vector(captured, [&](Value value) { return g.wants(value); });
+      llvm::filter_to_vector(captured, [&](Value value) { return g.isNeeded(value); });
 
   OpBuilder &builder = g.emit.builder;
   Operation *backward = createLike(builder, g.emit.loc, op, ValueRange(wanted).getTypes());

@@ -207,7 +207,7 @@ static Value atanhDerivative(Emitter &e, Value x, Value) {
 /// The gradient with respect to the order, which is an integer, is not defined.
 static LogicalResult polygammaRule(chlo::PolygammaOp op, ArrayRef<Value> cts, Gradients &g) {
   Value order = op.getLhs(), x = op.getRhs();
-  if (g.wants(order))
+  if (g.isNeeded(order))
     return op.emitOpError("has no gradient rule with respect to its order");
   g.add(x, [&]() -> Value {
     Emitter &e = g.emit;
@@ -220,7 +220,7 @@ static LogicalResult polygammaRule(chlo::PolygammaOp op, ArrayRef<Value> cts, Gr
 /// d zeta(s, q) = -s zeta(s + 1, q) dq. There is no closed form of the other part.
 static LogicalResult zetaRule(chlo::ZetaOp op, ArrayRef<Value> cts, Gradients &g) {
   Value exponent = op.getLhs(), x = op.getRhs();
-  if (g.wants(exponent))
+  if (g.isNeeded(exponent))
     return op.emitOpError("has no gradient rule with respect to its exponent");
   g.add(x, [&]() -> Value {
     Emitter &e = g.emit;

@@ -71,7 +71,7 @@ static Value concatenatePads(Emitter &emit, ArrayRef<Value> parts) {
   return emit.concatenate(pieces, *dim);
 }
 
-bool Gradients::wants(Value value) const { return mode.isVaried(value); }
+bool Gradients::isNeeded(Value value) const { return mode.isVaried(value); }
 
 Value Gradients::takeInto(Value sum, Value value) {
   auto found = contributions.find(value);

@@ -27,17 +27,17 @@ public:
   ReverseMode &mode;
 
   /// Returns true if the value depends on a parameter, so that its cotangent is needed.
-  bool wants(Value value) const;
+  bool isNeeded(Value value) const;
 
   /// Adds a contribution, of the type of `value`, to its cotangent.
   void add(Value value, Value contribution) {
-    if (wants(value))
+    if (isNeeded(value))
       contributions[value].push_back(contribution);
   }
   /// As above; `make` emits the contribution only if it is needed.
   template <typename Make, typename = std::enable_if_t<std::is_invocable_r_v<Value, Make>>>
   void add(Value value, Make &&make) {
-    if (wants(value))
+    if (isNeeded(value))
       contributions[value].push_back(make());
   }
 
@@ -85,7 +85,9 @@ public:
     (complex.insert(OpTys::getOperationName()), ...);
   }
 
-  bool takesComplex(Operation *op) const { return complex.contains(op->getName().getStringRef()); }
+  bool supportsComplex(Operation *op) const {
+    return complex.contains(op->getName().getStringRef());
+  }
   bool isZero(Operation *op) const { return zeros.contains(op->getName().getStringRef()); }
   /// The op's rule, or null.
   const Rule *lookup(Operation *op) const {

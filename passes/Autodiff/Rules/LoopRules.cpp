@@ -242,11 +242,11 @@ SmallVector<Value> LoopReversal::load(ArrayRef<Value> saved) {
 LogicalResult LoopReversal::run(ArrayRef<Value> cts) {
   Block &body = forward.getBody().front();
   for (unsigned i = 0; i < forward->getNumOperands(); ++i)
-    if (!isInvariant(forward, i) && g.wants(body.getArgument(i)))
+    if (!isInvariant(forward, i) && g.isNeeded(body.getArgument(i)))
       carries.push_back(i);
   SetVector<Value> above;
   getUsedValuesDefinedAbove(forward.getBody(), above);
-  captured = llvm::filter_to_vector(above, [&](Value value) { return g.wants(value); });
+  captured = llvm::filter_to_vector(above, [&](Value value) { return g.isNeeded(value); });
 
   createBackward(cts);
   if (failed(emitBody()))

@@ -120,7 +120,7 @@ static LogicalResult reduceRule(ReduceOp op, ArrayRef<Value> cts, Gradients &g) 
     return success();
   }
   bool isFloat = isa<FloatType>(Emitter::typeOf(op->getOperand(0)).getElementType());
-  if (isa_and_nonnull<MaxOp, MinOp>(body) && isFloat && !g.wants(op.getInitValues().front())) {
+  if (isa_and_nonnull<MaxOp, MinOp>(body) && isFloat && !g.isNeeded(op.getInitValues().front())) {
     extremumReductionRule(op, cts.front(), g);
     return success();
   }

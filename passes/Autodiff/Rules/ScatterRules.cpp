@@ -133,7 +133,7 @@ static void extremumScatterRule(ScatterOp op, Value ct, Gradients &g) {
 static LogicalResult multiplyScatterRule(ScatterOp op, Value ct, Gradients &g) {
   Emitter &emit = g.emit;
   Value input = op.getInputs().front(), update = op.getUpdates().front();
-  if (g.wants(update) && !op.getUniqueIndices())
+  if (g.isNeeded(update) && !op.getUniqueIndices())
     return op.emitOpError("has no gradient rule: expected unique_indices because the updates are "
                           "multiplied");
   g.add(input, [&] {

@@ -67,8 +67,8 @@ static void sliceRule(SliceOp op, Value ct, Gradients &g) {
 
 static void padRule(PadOp op, Value ct, Gradients &g) {
   Emitter &emit = g.emit;
-  bool wantsValue = g.wants(op.getPaddingValue());
-  if (!wantsValue && !g.wants(op.getOperand()))
+  bool wantsValue = g.isNeeded(op.getPaddingValue());
+  if (!wantsValue && !g.isNeeded(op.getOperand()))
     return;
   Value inner = unpadded(emit, op, ct);
   g.add(op.getOperand(), inner);

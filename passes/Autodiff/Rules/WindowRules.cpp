@@ -149,8 +149,8 @@ static std::optional<std::pair<int64_t, bool>> cumulativeDim(ReduceWindowOp op) 
     if (dim.size == 1 && dim.low == 0)
       continue;
     bool isReverse = dim.low == 0;
-    bool isWhole = dim.size == dim.input && dim.windowDilation == 1;
-    if (found || !isWhole || (!isReverse && dim.low != dim.size - 1))
+    bool coversInput = dim.size == dim.input && dim.windowDilation == 1;
+    if (found || !coversInput || (!isReverse && dim.low != dim.size - 1))
       return std::nullopt;
     found = {static_cast<int64_t>(i), isReverse};
   }
@@ -195,12 +195,12 @@ static SmallVector<Value> expandWindows(Emitter &emit, ReduceWindowOp op) {
 static LogicalResult reduceWindowRule(ReduceWindowOp op, ArrayRef<Value> cts, Gradients &g) {
   Operation *body = op.getInputs().size() == 1 ? singleOp(op.getBody()) : nullptr;
   Value x = op->getOperand(0), init = op->getOperand(1), ct = cts.front();
-  if (isa_and_nonnull<AddOp>(body) && !g.wants(init)) {
+  if (isa_and_nonnull<AddOp>(body) && !g.isNeeded(init)) {
     g.add(x, [&] { return windowSumCotangent(g.emit, op, ct); });
     return success();
   }
   bool isIdentityInit = isIdentity(body, init), isCumulative = cumulativeDim(op).has_value();
-  if (isa_and_nonnull<MulOp>(body) && !g.wants(init) && !isCumulative) {
+  if (isa_and_nonnull<MulOp>(body) && !g.isNeeded(init) && !isCumulative) {
     g.add(x, [&] { return windowProductCotangent(g.emit, op, ct); });
     return success();
   }
@@ -213,7 +213,7 @@ static LogicalResult reduceWindowRule(ReduceWindowOp op, ArrayRef<Value> cts, Gr
   if (!isElementwise(op.getBody()))
     return op.emitOpError("has no gradient rule: expected a computation of elementwise ops");
   // Windows that do not exist, or that hold no operand elements, pass no gradient.
-  if (isEmpty(op.getResult(0)) || (isEmpty(x) && !g.wants(init)))
+  if (isEmpty(op.getResult(0)) || (isEmpty(x) && !g.isNeeded(init)))
     return success();
   return g.mode.expand(op, cts, g, [&](Emitter &emit) { return expandWindows(emit, op); });
 }

@@ -106,8 +106,8 @@ Parts Fourier::transform(Parts x, int64_t dim) {
   Parts created = transformRows(each(
       x, [&](Value v) { return emit.reshape(emit.transpose(v, swap), {rows / length, length}); }));
   return each(created, [&](Value v) {
-    Value whole = emit.transpose(emit.reshape(v, shape), swap);
-    return isInverse ? emit.scale(whole, 1.0 / static_cast<double>(length)) : whole;
+    Value joined = emit.transpose(emit.reshape(v, shape), swap);
+    return isInverse ? emit.scale(joined, 1.0 / static_cast<double>(length)) : joined;
   });
 }
 

@@ -38,9 +38,9 @@ private:
   void takeOverrides();
   LogicalResult findLoss();
   void findForward();
-  void giveStateRoles();
+  void assignStateRoles();
   void tieOptimizerState();
-  void giveInputRoles();
+  void assignInputRoles();
   void nameState();
   LogicalResult nameScalar(unsigned argument);
   LogicalResult nameInputs();
@@ -150,7 +150,7 @@ void RoleInference::findForward() {
   }
 }
 
-void RoleInference::giveStateRoles() {
+void RoleInference::assignStateRoles() {
   for (auto [argument, result] : pairs) {
     std::string &role = arguments[argument].role;
     if (role.empty())
@@ -176,7 +176,7 @@ void RoleInference::tieOptimizerState() {
   }
 }
 
-void RoleInference::giveInputRoles() {
+void RoleInference::assignInputRoles() {
   for (auto [i, port] : llvm::enumerate(arguments)) {
     RankedTensorType type = typeOf(i);
     if (!port.role.empty())
@@ -387,9 +387,9 @@ LogicalResult RoleInference::run() {
   if (failed(findLoss()))
     return failure();
   findForward();
-  giveStateRoles();
+  assignStateRoles();
   tieOptimizerState();
-  giveInputRoles();
+  assignInputRoles();
   nameState();
   if (failed(nameInputs()))
     return failure();

@@ -295,22 +295,22 @@ static bool isUnmovedAlong(ArrayRef<int64_t> sources, int64_t stride, int64_t si
 /// possible. std::nullopt if a source occurs twice.
 static std::optional<Permutation> completePermutation(int64_t dim, ArrayRef<int64_t> sources) {
   auto size = static_cast<int64_t>(sources.size());
-  Permutation whole{dim, llvm::to_vector(sources)};
+  Permutation complete{dim, llvm::to_vector(sources)};
   SmallVector<bool> isTaken(size);
   for (int64_t source : sources)
     if (source >= 0 && std::exchange(isTaken[source], true))
       return std::nullopt;
   for (int64_t i = 0; i < size; ++i)
     if (sources[i] < 0 && !isTaken[i])
-      isTaken[whole.sources[i] = i] = true;
+      isTaken[complete.sources[i] = i] = true;
   auto *next = isTaken.begin();
-  for (int64_t &source : whole.sources)
+  for (int64_t &source : complete.sources)
     if (source < 0) {
       next = std::find(next, isTaken.end(), false);
       source = next - isTaken.begin();
       *next = true;
     }
-  return whole;
+  return complete;
 }
 
 /// Zeros where a position of a dimension has no source.

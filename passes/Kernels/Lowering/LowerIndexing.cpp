@@ -30,15 +30,15 @@ struct SlicePlace {
   SmallVector<int64_t> dims;
   Value indices; ///< clamped, one for each of `dims`
 
-  SlicePlace(Emitter &emit, ArrayRef<int64_t> whole, ArrayRef<int64_t> part, ValueRange starts) {
+  SlicePlace(Emitter &emit, ArrayRef<int64_t> full, ArrayRef<int64_t> part, ValueRange starts) {
     SmallVector<Value> places;
     for (auto [dim, start] : llvm::enumerate(starts)) {
-      if (whole[dim] == part[dim])
+      if (full[dim] == part[dim])
         continue;
       dims.push_back(static_cast<int64_t>(dim));
       Value wide = emit.convert(widenIndices(emit, start), emit.builder.getI64Type());
       Value place = emit.clamp(emit.splatLike(wide, 0), wide,
-                               emit.splatLike(wide, static_cast<double>(whole[dim] - part[dim])));
+                               emit.splatLike(wide, static_cast<double>(full[dim] - part[dim])));
       places.push_back(emit.reshape(place, {1}));
     }
     if (!places.empty())

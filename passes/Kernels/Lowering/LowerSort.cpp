@@ -53,8 +53,8 @@ Value Network::precedes(ValueRange a, ValueRange b) {
 
 /// Orders the pairs of elements `distance` apart, every other block of elements downwards.
 bool Network::exchange(int64_t block, int64_t distance) {
-  ArrayRef<int64_t> whole = Emitter::shapeOf(values.front());
-  SmallVector<int64_t> shape = {whole[0], whole[1] / (2 * distance), 2, distance, whole[2]};
+  ArrayRef<int64_t> full = Emitter::shapeOf(values.front());
+  SmallVector<int64_t> shape = {full[0], full[1] / (2 * distance), 2, distance, full[2]};
   SmallVector<Value> mine, partners;
   for (Value value : values) {
     mine.push_back(emit.reshape(value, shape));
@@ -72,7 +72,7 @@ bool Network::exchange(int64_t block, int64_t distance) {
                   emit.splatLike(pair, 1)),
       half);
   Value takes = emit.bitXor(first, emit.compare(Direction::EQ, turns, emit.splatLike(turns, 1)));
-  SmallVector<int64_t> flat(whole);
+  SmallVector<int64_t> flat(full);
   for (auto [value, own, other] : llvm::zip_equal(values, mine, partners))
     value = emit.reshape(emit.select(takes, other, own), flat);
   return true;

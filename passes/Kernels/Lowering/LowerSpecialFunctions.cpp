@@ -49,7 +49,7 @@ private:
   Value floor(Value x) {
     return stablehlo::FloorOp::create(emit.builder, emit.loc, x.getType(), x);
   }
-  Value isWhole(Value x) { return emit.compare(Direction::EQ, floor(x), x); }
+  Value isInteger(Value x) { return emit.compare(Direction::EQ, floor(x), x); }
   Value isEven(Value x) {
     Value rest = stablehlo::RemOp::create(emit.builder, emit.loc, x.getType(), x, like(x, 2));
     return compare(Direction::EQ, rest, 0);
@@ -166,7 +166,7 @@ Value Functions::zetaOfPositive(Value s, Value q) {
 /// Below zero, with f = q - floor(q), the terms left of zero are those of 1 - f up to -q: zeta(s,
 /// q) = zeta(s, f) + (-1)^s (zeta(s, 1 - f) - zeta(s, 1 - q)).
 Value Functions::zeta(Value s, Value q) {
-  Value isLeft = compare(Direction::LE, q, 0), isPole = emit.bitAnd(isLeft, isWhole(q));
+  Value isLeft = compare(Direction::LE, q, 0), isPole = emit.bitAnd(isLeft, isInteger(q));
   Value one = like(q, 1), inside = emit.select(isPole, one, q);
   Value part = emit.sub(inside, floor(inside));
   Value right = zetaOfPositive(s, emit.select(isLeft, part, inside));
@@ -194,7 +194,7 @@ Value Functions::polygamma(Value order, Value x) {
   Value next = emit.offset(order, 1), factorial = emit.exp(make(chlo::LgammaOp(), next));
   Value magnitude = emit.mul(factorial, make(chlo::ZetaOp(), {next, x}));
   Value result = emit.select(isEven(order), emit.neg(magnitude), magnitude);
-  Value isOrder = emit.bitAnd(compare(Direction::GT, order, 0), isWhole(order));
+  Value isOrder = emit.bitAnd(compare(Direction::GT, order, 0), isInteger(order));
   result = emit.select(isOrder, result, nan(x));
   return emit.select(compare(Direction::EQ, order, 0), make(chlo::DigammaOp(), x), result);
 }

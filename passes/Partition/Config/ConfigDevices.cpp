@@ -75,7 +75,7 @@ FailureOr<SmallVector<int64_t>> ConfigParser::readReplicas(const llvm::json::Val
   }
   if (!list || list->size() != static_cast<size_t>(config.holderCount())) {
     InFlightDiagnostic fault = error(key, value);
-    fault << "; expected a list of " << config.holderCount() << " devices, one a replica (data)";
+    fault << "; expected a list of " << config.holderCount() << " devices, one per replica (data)";
     if (config.contextCount > 1)
       fault << " and part of its sequences (context)";
     return fault;

@@ -20,11 +20,11 @@ public:
   Value withNeighbours(Location loc, Value value, int64_t dim, ArrayRef<Split> splits, int64_t low,
                        int64_t high, Value fill);
 
-  /// Sends whole parts of a dimension with the given split; see LocalizeContext::permuteParts.
+  /// Sends complete parts of a dimension with the given split; see LocalizeContext::permuteParts.
   Value permuteParts(Location loc, Value value, ArrayRef<Split> splits, ArrayRef<int64_t> sources);
 
   /// Converts positions (an integer tensor) in this device's part of a dimension with the given
-  /// split to positions in the whole of `size`.
+  /// split to positions in the full dimension of `size`.
   Value toGlobal(Value positions, ArrayRef<Split> splits, int64_t size);
   /// The inverse; positions in other devices' parts become -1 or fall outside the part.
   Value toLocal(Value positions, ArrayRef<Split> splits, int64_t size);

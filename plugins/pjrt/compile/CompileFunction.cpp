@@ -91,7 +91,7 @@ static std::vector<bool> findAliased(ModuleOp module) {
 }
 
 /// Keeps donations that a result can reuse: one of the same size, which no other argument reuses.
-static void settleDonations(const std::vector<bool> &aliased, proto::PluginProgram &program) {
+static void resolveDonations(const std::vector<bool> &aliased, proto::PluginProgram &program) {
   std::map<std::pair<int, int64_t>, int> free;
   const auto keyOf = [](const proto::PluginPort &port) {
     return std::pair(port.memory(), localType(port).numBytes());
@@ -233,7 +233,7 @@ absl::StatusOr<proto::PluginProgram> compileFunction(const FunctionSource &sourc
           : compileOnDevices(std::move(module), source, diagnostics, program);
   if (!status.ok())
     return status;
-  settleDonations(aliased, program);
+  resolveDonations(aliased, program);
   return program;
 }
 

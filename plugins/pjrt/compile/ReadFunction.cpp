@@ -43,10 +43,10 @@ static void registerPasses() {
 
 static DialectRegistry *makeRegistry() {
   registerPasses();
-  auto *made = new DialectRegistry();
-  made->insert<chlo::ChloDialect, dtu::DtuDialect, func::FuncDialect, sdy::SdyDialect,
-               mlir::st::StDialect, stablehlo::StableHLODialect>();
-  return made;
+  auto *created = new DialectRegistry();
+  created->insert<chlo::ChloDialect, dtu::DtuDialect, func::FuncDialect, sdy::SdyDialect,
+                  mlir::st::StDialect, stablehlo::StableHLODialect>();
+  return created;
 }
 
 const DialectRegistry &functionDialects(const std::string &target) {

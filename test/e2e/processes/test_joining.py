@@ -48,16 +48,16 @@ def environment(folder):
     """A missing or wrong variable is named, with the expected value."""
     address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
     two = {"RANK": "0", "WORLD_SIZE": "2"}
-    whole, of = "expected an integer from", "in the environment's"
+    integer, of = "expected an integer from", "in the environment's"
     slurm = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}
-    cases = [({**two, "RANK": "2", **address}, f'{whole} 0 to 1 {of} RANK, found "2"'),
-             ({**two, "WORLD_SIZE": "two", **address}, f'{whole} 1 to 2147483647 {of} WORLD_SIZE, found "two"'),
+    cases = [({**two, "RANK": "2", **address}, f'{integer} 0 to 1 {of} RANK, found "2"'),
+             ({**two, "WORLD_SIZE": "two", **address}, f'{integer} 1 to 2147483647 {of} WORLD_SIZE, found "two"'),
              ({"RANK": "0", **address}, "RANK=0 is in the environment, but WORLD_SIZE is not set"),
              ({"WORLD_SIZE": "2", **address}, "WORLD_SIZE=2 is in the environment, but RANK is not set"),
              (two, "RANK and WORLD_SIZE started 2 processes: MASTER_ADDR is not set; expected the host of "
               "process 0 in MASTER_ADDR"),
-             ({**two, "MASTER_ADDR": "127.0.0.1"}, f"{whole} 1 to 65535 {of} MASTER_PORT, which is not set"),
-             ({**two, **address, "MASTER_PORT": "65536"}, f'{whole} 1 to 65535 {of} MASTER_PORT, found "65536"'),
+             ({**two, "MASTER_ADDR": "127.0.0.1"}, f"{integer} 1 to 65535 {of} MASTER_PORT, which is not set"),
+             ({**two, **address, "MASTER_PORT": "65536"}, f'{integer} 1 to 65535 {of} MASTER_PORT, found "65536"'),
              (slurm, "srun started 2 processes that MPI cannot join: MASTER_ADDR is not set; expected the host "
               "of process 0 in MASTER_ADDR")]
     for env, error in cases:
@@ -86,7 +86,7 @@ def not_all_there(folder):
     double = [start(0, 3, ports[2]), start(1, 3, ports[2]), start(1, 3, ports[2])]
     differ = [start(0, 2, ports[3]), start(1, 3, ports[3])]
     expect_errors(missing, f"process 0 of 3, joining the others at 127.0.0.1:{ports[0]}, waiting for process 1: no message "
-                  "arrived for 2 s, so it is considered lost", "process 2 of 3: process 0 reports: no answer from process 1")
+                  "arrived for 2 s, so it is considered lost", "process 2 of 3: process 0 reports: no response from process 1")
     expect_errors(no_first, f"process 1 of 2, joining the others at 127.0.0.1:{ports[1]}: process 0 was not reached in "
                   "1 s: Connection refused")
     expect_errors(double, *["two processes have RANK=1"] * 3)
@@ -100,7 +100,7 @@ def taken(folder):
         expect_errors([start(0, 2, port, 1), start(1, 2, port, 1)],
                       f"process 0 of 2: cannot listen at 127.0.0.1:{port} (MASTER_ADDR and MASTER_PORT): Address already in "
                       "use",
-                      f"process 0 was not reached in 1 s: the listener at 127.0.0.1:{port} does not answer")
+                      f"process 0 was not reached in 1 s: the listener at 127.0.0.1:{port} does not respond")
         server.accept()[0].close()
         run = start(1, 2, port)
         client = server.accept()[0]

@@ -26,29 +26,29 @@ std::vector<proto::CudaKernel> kernels() {
 TEST(LeftByUpdate, IsThereBehindAStepUntilItsBytesAreWritten) {
   LeftByUpdate left;
   left.add(programOf(true), kernels());
-  EXPECT_FALSE(left.isThere());
-  left.leave();
-  EXPECT_TRUE(left.isThere());
+  EXPECT_FALSE(left.areValid());
+  left.markValid();
+  EXPECT_TRUE(left.areValid());
   for (auto [begin, end] : {std::pair(0, 100), {200, 1000}, {1050, 5000}}) {
-    left.written(begin, end);
-    EXPECT_TRUE(left.isThere()) << begin;
+    left.invalidateWritten(begin, end);
+    EXPECT_TRUE(left.areValid()) << begin;
   }
   for (auto [begin, end] : {std::pair(0, 101), {199, 200}, {120, 130}, {1049, 1050}, {0, 5000}}) {
-    left.leave();
-    left.written(begin, end);
-    EXPECT_FALSE(left.isThere()) << begin;
+    left.markValid();
+    left.invalidateWritten(begin, end);
+    EXPECT_FALSE(left.areValid()) << begin;
   }
-  left.leave();
-  left.forget();
-  EXPECT_FALSE(left.isThere());
+  left.markValid();
+  left.invalidate();
+  EXPECT_FALSE(left.areValid());
 }
 
 TEST(LeftByUpdate, TakesNoNoteOfOtherCommands) {
   LeftByUpdate left;
   left.add(programOf(false), kernels());
-  left.leave();
-  left.written(0, 5000);
-  EXPECT_TRUE(left.isThere());
+  left.markValid();
+  left.invalidateWritten(0, 5000);
+  EXPECT_TRUE(left.areValid());
 }
 
 } // namespace

@@ -15,7 +15,7 @@ TEST(TrialMemory, KeepsWhatOverlapsAndHowItIsAligned) {
   memory.add(5000, 8);
   memory.add(1100, 400);
   memory.add(1000, 50);
-  ASSERT_TRUE(memory.take(proto::BF16).ok());
+  ASSERT_TRUE(memory.allocate(proto::BF16).ok());
   EXPECT_EQ(memory.translate(1499) - memory.translate(1000), 499u);
   EXPECT_EQ(memory.translate(1040) % 256, 1040u % 256);
   EXPECT_EQ(memory.translate(5000) % 256, 5000u % 256);
@@ -29,7 +29,7 @@ TEST(TrialMemory, HoldsNumbersThatAreFiniteInAnyType) {
     TrialMemory memory(*device);
     constexpr int64_t count = 1 << 20;
     memory.add(256, count * 4);
-    ASSERT_TRUE(memory.take(half).ok());
+    ASSERT_TRUE(memory.allocate(half).ok());
     std::vector<float> numbers(count);
     ASSERT_TRUE(device
                     ->read(memory.translate(256),

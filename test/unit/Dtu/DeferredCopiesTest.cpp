@@ -58,7 +58,7 @@ public:
 
     uint8_t *low = &lazy.chip[to.at];
     RowsView view;
-    const bool waits = DeferredCopies::canWait(plan, view);
+    const bool waits = DeferredCopies::canDefer(plan, view);
     view.data = source(lazy);
     if (fromL2 && waits)
       deferred.find(kCores, view, Found::Split);
@@ -155,7 +155,7 @@ TEST_F(DeferredCopiesTest, OverwrittenCopiesAreNeverMade) {
   const int64_t sizes[] = {2048}, one[] = {1};
   CopyPlan plan = planCopy(1, sizes, one, one, 1, 1);
   RowsView rows;
-  ASSERT_TRUE(DeferredCopies::canWait(plan, rows));
+  ASSERT_TRUE(DeferredCopies::canDefer(plan, rows));
   rows.data = &lazy.l3[0];
   deferred.defer(0, &lazy.chip[0], rows);
   deferred.beforeWrite(0, &lazy.chip[0], &lazy.chip[0] + 2048, /*all=*/true);

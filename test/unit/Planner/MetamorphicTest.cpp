@@ -170,7 +170,7 @@ TEST(Metamorphic, RenamingDevicesChangesNothing) {
     renamed.set_name("another");
     for (int order = 0; order <= static_cast<int>(RankOrder::PipelineDataTensor); ++order) {
       layout.placement = static_cast<RankOrder>(order);
-      if (!placeRanks(plan.cluster, layout).isLike(placement))
+      if (!placeRanks(plan.cluster, layout).hasTimesOf(placement))
         continue;
       StepEstimate after;
       compose(plan.inputs(renamed), layout, after);

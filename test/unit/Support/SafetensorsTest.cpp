@@ -97,9 +97,9 @@ TEST_F(SafetensorsTest, WriterChecksSizes) {
 
 TEST_F(SafetensorsTest, HostileOffsets) {
   EXPECT_EQ(errorOf("{" + entry("x", "[2]", "[0,8]") + "}", 4),
-            "tensor 'x': data_offsets [0, 8] do not lie within the 4 bytes of data");
+            "tensor 'x': data_offsets [0, 8] are not within the 4 bytes of data");
   EXPECT_EQ(errorOf("{" + entry("x", "[2]", "[8,0]") + "}", 8),
-            "tensor 'x': data_offsets [8, 0] do not lie within the 8 bytes of data");
+            "tensor 'x': data_offsets [8, 0] are not within the 8 bytes of data");
   EXPECT_EQ(errorOf("{" + entry("x", "[3]", "[0,8]") + "}", 8),
             "tensor 'x': data_offsets [0, 8] hold 8 bytes, dtype and shape need 12");
   EXPECT_EQ(errorOf("{" + entry("x", "[4611686018427387904]", "[0,0]") + "}", 0),

@@ -170,7 +170,7 @@ Value mlir::cuda::emitGeluGradient(OpBuilder &builder, Location loc, Value gradi
   Value wide = f.widen(x), one = f.number(1), half = f.number(0.5);
   Value t = f.tanh(f.slope(wide));
   Value inner = f.add(f.mul(f.mul(wide, wide), f.number(3 * kCubic)), one);
-  Value steep = f.mul(f.mul(f.sub(one, f.mul(t, t)), f.number(kSlope)), inner);
-  Value derivative = f.mul(f.add(f.add(t, one), f.mul(wide, steep)), half);
+  Value slopeTerm = f.mul(f.mul(f.sub(one, f.mul(t, t)), f.number(kSlope)), inner);
+  Value derivative = f.mul(f.add(f.add(t, one), f.mul(wide, slopeTerm)), half);
   return f.convert(f.mul(f.widen(gradient), derivative), x.getType());
 }

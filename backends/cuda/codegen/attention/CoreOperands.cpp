@@ -178,9 +178,9 @@ void CoreOperands::load(const Rows &rows, Value first, Value target) {
   const AttentionMatrix &matrix = *rows.matrix;
   const bool isAsync = plan.stages > 1 && rows.group == fused.streamed;
   const bool isDeep = matrix.widthStride == 1;
-  const bool isWhole = isDeep && rows.width % kAccess == 0 &&
-                       llvm::all_of(matrix.strides, [](int64_t s) { return s % kAccess == 0; });
-  const int64_t access = isWhole ? kAccess : 1, perRow = rows.columns() / access;
+  const bool isAligned = isDeep && rows.width % kAccess == 0 &&
+                         llvm::all_of(matrix.strides, [](int64_t s) { return s % kAccess == 0; });
+  const int64_t access = isAligned ? kAccess : 1, perRow = rows.columns() / access;
   const int64_t all = rows.size * perRow, stride = matrix.strides[rows.group];
   for (int64_t begin = 0; begin < all; begin += threads) {
     // Adjacent threads load adjacent elements. Terms that do not depend on the tile come first.
@@ -215,7 +215,7 @@ void CoreOperands::load(const Rows &rows, Value first, Value target) {
                       below * rows.pitch());
       if (isAsync)
         return emitter.copyAsync(matrix.buffer, position, rows.memory, to, exists);
-      Number loaded = emitter.load(matrix.buffer, position, matrix.element, access, isWhole);
+      Number loaded = emitter.load(matrix.buffer, position, matrix.element, access, isAligned);
       if (exists)
         loaded = emitter.number(exists).select(
             loaded,

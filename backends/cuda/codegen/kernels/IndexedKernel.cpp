@@ -328,12 +328,12 @@ Number IndexedKernel::Scatter::fetch(Value i, Value exists, Number total) {
 /// The thread owns one element, which stays in a register.
 void IndexedKernel::Scatter::applyInRegister() {
   const int64_t together = std::clamp<int64_t>(updates, 1, kUpdatesTogether);
-  const bool isWhole = updates % together == 0;
+  const bool divides = updates % together == 0;
   auto atUpdates = [&](Value begin, ArrayRef<Number> before) -> SmallVector<Number> {
     Number total = before[0];
     for (int64_t k = 0; k < together; ++k) {
       Value i = emitter.add(begin, k), exists;
-      if (!isWhole) {
+      if (!divides) {
         exists = emitter.less(i, updates);
         i = emitter.min(i, updates - 1);
       }

@@ -35,11 +35,11 @@ public:
   Value load(Value memory, Value place) {
     return memref::LoadOp::create(builder, loc, memory, place);
   }
-  Value extract(Value whole, int64_t i, int64_t j) {
-    return vector::ExtractOp::create(builder, loc, whole, ArrayRef<int64_t>{i, j});
+  Value extract(Value matrix, int64_t i, int64_t j) {
+    return vector::ExtractOp::create(builder, loc, matrix, ArrayRef<int64_t>{i, j});
   }
-  Value insert(Value number, Value whole, int64_t i, int64_t j) {
-    return vector::InsertOp::create(builder, loc, number, whole, ArrayRef<int64_t>{i, j});
+  Value insert(Value number, Value matrix, int64_t i, int64_t j) {
+    return vector::InsertOp::create(builder, loc, number, matrix, ArrayRef<int64_t>{i, j});
   }
 
   /// A thread, its lane, and the first thread of its warp.

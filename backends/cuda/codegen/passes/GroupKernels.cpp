@@ -58,12 +58,12 @@ static bool isReadyBefore(KernelOp kernel, Operation *place) {
 }
 
 /// Moves the reshapes that an op reads up with it.
-static void bringReshapes(Operation *op) {
+static void moveReshapes(Operation *op) {
   for (Value operand : op->getOperands())
     if (auto reshape = operand.getDefiningOp<stablehlo::ReshapeOp>();
         reshape && reshape->getBlock() == op->getBlock() && op->isBeforeInBlock(reshape)) {
       reshape->moveBefore(op);
-      bringReshapes(reshape);
+      moveReshapes(reshape);
     }
 }
 
@@ -81,7 +81,7 @@ void GroupKernelsPass::runOn(Block &block) {
     }
     if (kernel->getPrevNode() != *last && isReadyBefore(kernel, *last)) {
       kernel->moveAfter(*last);
-      bringReshapes(kernel);
+      moveReshapes(kernel);
       ++numMoved;
     }
     *last = kernel;

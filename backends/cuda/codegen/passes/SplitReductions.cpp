@@ -217,7 +217,7 @@ bool PartialKernel::choose(int64_t cores, bool always) {
   // Chooses the number with the smallest ratio to the wanted one, preferring more parts.
   double nearest =
       always ? std::numeric_limits<double>::infinity() : std::log(wanted) - std::log(threadsOf(1));
-  auto consider = [&](int64_t parts, size_t whole, int64_t ofNext) {
+  auto consider = [&](int64_t parts, size_t full, int64_t ofNext) {
     if (parts < 2 || parts > work.reduced / minPoints)
       return;
     double distance = always ? std::log(parts) : std::log(threadsOf(parts)) - std::log(wanted);
@@ -225,7 +225,7 @@ bool PartialKernel::choose(int64_t cores, bool always) {
     if (distance >= nearest)
       return;
     nearest = distance;
-    fullAxes = whole;
+    fullAxes = full;
     partsOfNext = ofNext;
   };
   int64_t before = 1;

@@ -71,20 +71,20 @@ Number HostProduct::sum(ValueRange batch, Value row, Value column, Type type) {
 /// GELU in its tanh approximation, or a product with its derivative. cuBLASLt has neither in f64.
 Number HostProduct::activate(Number sum, Value place) {
   constexpr double slope = 0.79788456080286535588, cubic = 0.044715;
-  auto steepness = [&](Number x) {
+  auto geluTanh = [&](Number x) {
     return elementaryF32(Function::Tanh, (x + x * x * x * cubic) * slope);
   };
   Value aux = op.getAux();
   if (op.getActivation() == Activation::Gelu) {
     if (aux)
       store(sum, aux, place);
-    return sum * 0.5 * (steepness(sum) + 1.0);
+    return sum * 0.5 * (geluTanh(sum) + 1.0);
   }
   if (op.getActivation() == Activation::GeluGradient) {
     Number x = load(aux, place, builder.getF32Type());
-    Number t = steepness(x), one = x.constant(1);
-    Number steep = x * (one - t * t) * slope * (x * x * (3 * cubic) + 1.0);
-    return sum * (t + 1.0 + steep) * 0.5;
+    Number t = geluTanh(x), one = x.constant(1);
+    Number slopeTerm = x * (one - t * t) * slope * (x * x * (3 * cubic) + 1.0);
+    return sum * (t + 1.0 + slopeTerm) * 0.5;
   }
   return sum;
 }

@@ -279,7 +279,7 @@ absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int
   Rank::Recording &recording = rank.recordings[{&commands[begin], context.microBatch}];
   // Graphs hold the commands of later steps, which skip commands that the last update has already
   // done.
-  if (!rank.left->isThere() &&
+  if (!rank.left->areValid() &&
       std::any_of(commands.begin() + begin, commands.begin() + end,
                   [](const proto::CudaCommand &each) { return each.left_by_update(); })) {
     ++recording.runs;

@@ -83,7 +83,7 @@ private:
   bool runsBody(const proto::CudaCommand &command) const;
   /// Returns true if the previous step's update already wrote a command's results.
   bool isDone(const proto::CudaCommand &command) const {
-    return command.left_by_update() && rank.left->isThere();
+    return command.left_by_update() && rank.left->areValid();
   }
   absl::Status run(const proto::CudaCommand &command);
   absl::Status submitTimed(const proto::CudaCommand &command);

@@ -28,21 +28,21 @@ public:
       }
   }
 
-  bool isThere() const { return there; }
+  bool areValid() const { return valid; }
   /// Call after a step has completed.
-  void leave() { there = true; }
+  void markValid() { valid = true; }
   /// Call after a step has failed, or another program has used the memory.
-  void forget() { there = false; }
+  void invalidate() { valid = false; }
   /// Call after the host has written bytes of the arena, for example states from a checkpoint.
-  void written(int64_t begin, int64_t end) {
+  void invalidateWritten(int64_t begin, int64_t end) {
     for (const auto &[first, last] : parts)
       if (begin < last && first < end)
-        there = false;
+        valid = false;
   }
 
 private:
   std::vector<std::pair<int64_t, int64_t>> parts; ///< begin and end, in bytes
-  bool there = false;
+  bool valid = false;
 };
 
 } // namespace st::cuda

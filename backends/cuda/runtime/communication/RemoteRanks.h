@@ -18,7 +18,7 @@ class RemoteRanks {
 public:
   static absl::StatusOr<RemoteRanks> create(const ProgramPeers &peers, Communicator &communicator);
 
-  bool isHere(int64_t rank) const {
+  bool isLocal(int64_t rank) const {
     return communicator->processOf(rank) == communicator->process();
   }
 

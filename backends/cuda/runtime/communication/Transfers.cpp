@@ -142,7 +142,7 @@ absl::Status Transfers::swap(GpuStream &stream, const proto::CudaExchange &comma
   for (size_t i = 0; i < members.size(); ++i) {
     if (members[i] == rank.number)
       self = i;
-    if (remote.isHere(members[i])) {
+    if (remote.isLocal(members[i])) {
       here.push_back(members[i]);
       places.push_back(i);
     }
@@ -150,7 +150,7 @@ absl::Status Transfers::swap(GpuStream &stream, const proto::CudaExchange &comma
   if (here.size() < members.size())
     ST_RETURN_IF_ERROR(wait(stream));
   for (size_t i = 0; i < members.size(); ++i)
-    if (!remote.isHere(members[i]))
+    if (!remote.isLocal(members[i]))
       ST_RETURN_IF_ERROR(remote.send({rank.number, members[i], kExchangeChannel},
                                      where(command.name()), *rank.device,
                                      pieceOf(from, command.from_stride(), i), command.bytes()));
@@ -169,7 +169,7 @@ absl::Status Transfers::swap(GpuStream &stream, const proto::CudaExchange &comma
                                    {own.bytes, 1}));
   }
   for (size_t i = 0; i < members.size(); ++i)
-    if (!remote.isHere(members[i]))
+    if (!remote.isLocal(members[i]))
       ST_RETURN_IF_ERROR(remote.receive({members[i], rank.number, kExchangeChannel},
                                         where(command.name()), *rank.device,
                                         pieceOf(to, command.to_stride(), i), command.bytes()));
@@ -189,7 +189,7 @@ absl::Status Transfers::send(GpuStream &stream, const proto::CudaSend &send, Add
     return absl::OkStatus();
   const Exchange::Channel channel = {rank.number, to, send.channel()};
   GpuGroup *group = carriers.groups.find(rank.number, channel);
-  if (!group && !carriers.remote.isHere(to)) {
+  if (!group && !carriers.remote.isLocal(to)) {
     ST_RETURN_IF_ERROR(wait(stream));
     return carriers.remote.send(channel, where(absl::StrCat("send to rank ", to)), *rank.device,
                                 from, send.bytes());
@@ -225,7 +225,7 @@ absl::Status Transfers::receive(GpuStream &stream, const proto::CudaReceive &rec
   const std::string what = where(absl::StrCat("message of rank ", from));
   if (GpuGroup *group = carriers.groups.find(rank.number, channel))
     return transfer(*group, stream, {}, {{GpuGroups::kSender, to, receive.bytes()}}, what);
-  if (!carriers.remote.isHere(from)) {
+  if (!carriers.remote.isLocal(from)) {
     // Pending work may read the current contents.
     ST_RETURN_IF_ERROR(wait(stream));
     return carriers.remote.receive(channel, what, *rank.device, to, receive.bytes());

@@ -50,12 +50,12 @@ private:
   std::vector<Sum> a, b, sums;
 
   /// The tanh approximation of GELU, and its derivative.
-  static Sum gelu(Sum x) { return x / 2 * (1 + steepness(x)); }
+  static Sum gelu(Sum x) { return x / 2 * (1 + geluTanh(x)); }
   static Sum geluDerivative(Sum x) {
-    const Sum t = steepness(x);
+    const Sum t = geluTanh(x);
     return (1 + t) / 2 + x / 2 * (1 - t * t) * kSlope * (1 + 3 * kCubic * x * x);
   }
-  static Sum steepness(Sum x) { return std::tanh(kSlope * (x + kCubic * x * x * x)); }
+  static Sum geluTanh(Sum x) { return std::tanh(kSlope * (x + kCubic * x * x * x)); }
   static constexpr Sum kSlope = Sum(0.79788456080286535588), kCubic = Sum(0.044715);
 
   template <class T> static T *pointer(Address address) { return reinterpret_cast<T *>(address); }

@@ -7,9 +7,9 @@
 
 namespace st::cuda {
 
-absl::Status CommandTrial::takeMemory() {
+absl::Status CommandTrial::allocateMemory() {
   if (memory)
-    return taken;
+    return allocated;
   memory.emplace(*runner.rank.device);
   auto add = [&](const proto::CudaPlace &place, int64_t bytes) {
     memory->add(runner.addressOf(place), bytes);
@@ -18,9 +18,9 @@ absl::Status CommandTrial::takeMemory() {
     visitPlaces(*product, runner.context.kernels, add);
   else
     visitPlaces(*attention, runner.context.kernels, add);
-  taken = memory->take(product ? product->type() : attention->type());
-  untried.Update(taken);
-  return taken;
+  allocated = memory->allocate(product ? product->type() : attention->type());
+  untried.Update(allocated);
+  return allocated;
 }
 
 template <class Work> auto CommandTrial::inMemory(Work work) {
@@ -30,17 +30,17 @@ template <class Work> auto CommandTrial::inMemory(Work work) {
 }
 
 absl::StatusOr<ProductOperands> CommandTrial::productOperands() {
-  ST_RETURN_IF_ERROR(takeMemory());
+  ST_RETURN_IF_ERROR(allocateMemory());
   return inMemory([&] { return runner.operandsOf(*product); });
 }
 
 absl::StatusOr<AttentionOperands> CommandTrial::attentionOperands() {
-  ST_RETURN_IF_ERROR(takeMemory());
+  ST_RETURN_IF_ERROR(allocateMemory());
   return inMemory([&] { return runner.operandsOf(*attention); });
 }
 
 absl::Status CommandTrial::runBody() {
-  ST_RETURN_IF_ERROR(takeMemory());
+  ST_RETURN_IF_ERROR(allocateMemory());
   if (!isPrepared)
     ST_RETURN_IF_ERROR(runner.prepare(body, implementations));
   isPrepared = true;

@@ -37,10 +37,10 @@ private:
   const CommandRunner::Commands &body;
   absl::Status &untried;
   std::optional<TrialMemory> memory;
-  absl::Status taken;      ///< the result of the allocation
+  absl::Status allocated;  ///< the result of the allocation
   bool isPrepared = false; ///< of the body
 
-  absl::Status takeMemory();
+  absl::Status allocateMemory();
   /// Runs `work` with addresses in the memory of the trial.
   template <class Work> auto inMemory(Work work);
 };

@@ -43,7 +43,7 @@ void TrialMemory::add(Address begin, int64_t bytes) {
   parts[begin] = static_cast<int64_t>(end - begin);
 }
 
-absl::Status TrialMemory::take(proto::ElementType half) {
+absl::Status TrialMemory::allocate(proto::ElementType half) {
   Address bytes = 0;
   for (auto [begin, size] : parts) {
     places[begin] = bytes + begin % kAlignment;

@@ -21,7 +21,7 @@ public:
 
   /// Allocates the memory after all calls of add(), and fills it with random 16-bit numbers from -1
   /// to 1. They are finite in any other type. An error if the device has too little memory.
-  absl::Status take(proto::ElementType half);
+  absl::Status allocate(proto::ElementType half);
   /// Translates an address of the rank's memory. Keeps its alignment up to 256 bytes.
   Address translate(Address address) const;
 

@@ -56,8 +56,9 @@ static bool isIdentity(hlo::ReduceOp reduce) {
           (*kind == Reduction::Sum && matchPattern(init, m_AnyZeroFloat())));
 }
 
-/// Returns nullopt unless later blocks only scale the values of earlier ones: all reductions are
-/// maxima and the sums of exponentials relative to them, and all products read such exponentials.
+/// Finds the softmax of a kernel in which later blocks only scale the values of earlier ones: all
+/// reductions are maxima and the sums of exponentials relative to them, and all products read such
+/// exponentials. std::nullopt for other kernels.
 static std::optional<Softmax> findSoftmax(FusedAttention &fused, const StreamedPlan &plan) {
   Softmax softmax;
   Block &body = fused.rows->getBody().front();

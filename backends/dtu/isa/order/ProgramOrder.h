@@ -46,7 +46,7 @@ struct ProgramOrder {
 ///
 /// Happens-before uses vector clocks (Fidge, 1988; Mattern, 1989) over instances. One run
 /// represents all because each semaphore has one signalling and one waiting instance, and each
-/// barrier always has the same participants; otherwise the error says so. Follows two trips of each
+/// barrier always has the same participants; otherwise it is an error. Follows two trips of each
 /// loop whose end depends on loaded values. Rows that gather and scatter find by index may be any
 /// row of the table.
 ///

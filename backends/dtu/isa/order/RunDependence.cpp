@@ -18,7 +18,7 @@ std::vector<int64_t> RunDependence::valuesOf(const RunView &view) const {
   std::vector<int64_t> values = {onRank ? view.rankInGroup : -1,
                                  onMicroBatch ? view.microBatch : -1};
   for (size_t i = 0; i < view.table.size(); ++i)
-    if (onWholeTable || entries.count(static_cast<int64_t>(i)))
+    if (onFullTable || entries.count(static_cast<int64_t>(i)))
       values.push_back(view.table[i]);
   return values;
 }
@@ -31,7 +31,7 @@ bool RunDependence::hasValues(const RunView &view, const std::vector<int64_t> &v
   if (values[0] != (onRank ? view.rankInGroup : -1) ||
       values[1] != (onMicroBatch ? view.microBatch : -1))
     return false;
-  if (onWholeTable)
+  if (onFullTable)
     return std::equal(values.begin() + 2, values.end(), view.table.begin(), view.table.end());
   size_t next = 2;
   for (int64_t entry : entries) {
@@ -56,7 +56,7 @@ RunDependence dependenceOf(const Program &program, bool peers) {
       if (table->index.terms.empty())
         found.entries.insert(table->index.constant);
       else
-        found.onWholeTable = true;
+        found.onFullTable = true;
     }
   }
   return found;

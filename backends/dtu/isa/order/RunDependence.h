@@ -16,7 +16,7 @@ RunView runViewOf(const proto::Group &group, int64_t rank, int64_t microBatch);
 
 /// The properties of a run on which its instructions depend.
 struct RunDependence {
-  bool onRank = false, onMicroBatch = false, onWholeTable = false;
+  bool onRank = false, onMicroBatch = false, onFullTable = false;
   std::set<int64_t> entries; ///< entries of the rank table
 
   /// The values of these inputs in a run. Runs with equal values execute the same instructions.

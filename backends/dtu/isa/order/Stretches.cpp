@@ -8,9 +8,9 @@
 namespace st::dtu {
 namespace {
 
-/// Instructions of a stream that decide where known stretches are looked up. With fewer, many
-/// stretches have the same hash and must be compared. With more, stretches that end earlier are not
-/// found.
+/// The number of instructions of a stream that are hashed to look up known stretches. With fewer,
+/// many stretches have the same hash and must be compared. With more, stretches that end earlier
+/// are not found.
 constexpr size_t kHashed = 16;
 
 bool isDone(const InstanceState &instance) { return instance.walker.isDone(); }

@@ -37,7 +37,7 @@ void DataEngine::makeReady(int64_t rank) {
 
 absl::Status DataEngine::deliver(int64_t source, int64_t destination, int64_t channel,
                                  Message message) {
-  if (isHere(destination)) {
+  if (isLocal(destination)) {
     deliverHere(source, destination, channel, std::move(message));
     return absl::OkStatus();
   }
@@ -77,7 +77,7 @@ void DataEngine::await(const std::vector<ChannelKey> &keys, int64_t change) {
   std::lock_guard<std::mutex> readyLock(readyMutex);
   std::lock_guard<std::mutex> lock(remoteMutex);
   for (const ChannelKey &key : keys)
-    if (!isHere(key.first)) {
+    if (!isLocal(key.first)) {
       awaitedFrom[static_cast<size_t>(machine.remote->processOf(key.first))] += change;
       awaitedFromAll += change;
     }
@@ -91,7 +91,7 @@ absl::Status DataEngine::receiveOne(int64_t process) {
   ST_ASSIGN_OR_RETURN(const RemoteMessage header, machine.remote->receive(process));
   const auto ranks = static_cast<int64_t>(clusters.size());
   const bool isValid = header.source >= 0 && header.source < ranks && header.destination >= 0 &&
-                       header.destination < ranks && isHere(header.destination) &&
+                       header.destination < ranks && isLocal(header.destination) &&
                        header.bytes >= 0 && header.bytes <= kMaxMessageBytes;
   if (!isValid)
     return absl::InternalError(absl::StrCat("process ", process, " sent a message from rank ",
@@ -185,7 +185,7 @@ absl::Status DataEngine::execute(const std::vector<RankSchedule> &schedules, int
     inboxes[rank]->channels.clear();
     inboxes[rank]->parked = false;
     clusters[rank]->start(&schedules[rank]);
-    if (!isHere(static_cast<int64_t>(rank)))
+    if (!isLocal(static_cast<int64_t>(rank)))
       continue;
     ++ranksHere;
     ready.push_back(static_cast<int64_t>(rank));
@@ -203,7 +203,7 @@ absl::Status DataEngine::checkFinished() const {
   std::string waits;
   int stuck = 0;
   for (size_t rank = 0; rank < clusters.size(); ++rank)
-    if (isHere(static_cast<int64_t>(rank)) && !clusters[rank]->finished() && ++stuck <= 8)
+    if (isLocal(static_cast<int64_t>(rank)) && !clusters[rank]->finished() && ++stuck <= 8)
       absl::StrAppend(&waits, "; ", clusters[rank]->describeWaits());
   if (stuck)
     return absl::FailedPreconditionError(

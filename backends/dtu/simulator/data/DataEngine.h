@@ -87,10 +87,10 @@ private:
   std::condition_variable remoteChanged;
   std::vector<int64_t> awaitedFrom; ///< messages that ranks here wait for, per process
   int64_t awaitedFromAll = 0;       ///< their sum; changes under both mutexes
-  bool isOver = false;              ///< tells the receiving threads that the step is over
+  bool isOver = false;              ///< the step is over; the receiving threads then end
   absl::Status remoteFailure;       ///< failure of a link to another process; guarded by readyMutex
 
-  bool isHere(int64_t rank) const { return !machine.remote || machine.remote->isHere(rank); }
+  bool isLocal(int64_t rank) const { return !machine.remote || machine.remote->isLocal(rank); }
   /// A rank here starts (or with -1, stops) waiting for messages on `keys`.
   void await(const std::vector<ChannelKey> &keys, int64_t change);
   void receiveFrom(int64_t process);

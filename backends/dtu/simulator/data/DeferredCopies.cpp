@@ -67,7 +67,7 @@ void DeferredCopies::carryOut(const Deferred &copy) {
   copyRows(copy.dst, src.rowBytes, src.data, src.stride, src.rows, src.rowBytes);
 }
 
-bool DeferredCopies::canWait(const CopyPlan &plan, RowsView &rows) {
+bool DeferredCopies::canDefer(const CopyPlan &plan, RowsView &rows) {
   const int64_t width = plan.dstWidth;
   if (plan.kind != CopyPlan::Kind::Rows || plan.count > 2 || plan.elements * width < kMinBytes)
     return false;

@@ -32,19 +32,19 @@ public:
 
   /// Returns true if the plan's copy can be deferred; `rows` then describes what it reads, without
   /// the data pointer.
-  static bool canWait(const CopyPlan &plan, RowsView &rows);
+  static bool canDefer(const CopyPlan &plan, RowsView &rows);
   /// Defers copying `src` to `dst`, where its rows become contiguous. The caller must have called
   /// beforeWrite() for `dst`, and found `src` by find() if it is in L2.
   void defer(Place place, uint8_t *dst, const RowsView &src);
 
   /// Must be called before bytes low .. high-1 of a place are read.
   void beforeRead(Place place, const uint8_t *low, const uint8_t *high) {
-    if (mayMeet(place, low, high))
+    if (mayOverlap(place, low, high))
       carryOutInto(place, low, high, /*overwritten=*/false);
   }
   /// Must be called before these bytes are written; `all` if every one of them is.
   void beforeWrite(Place place, const uint8_t *low, const uint8_t *high, bool all) {
-    if (mayMeet(place, low, high))
+    if (mayOverlap(place, low, high))
       carryOutInto(place, low, high, all);
   }
   /// Must be called before bytes of L2 or L3 are written.
@@ -58,7 +58,7 @@ public:
   /// Redirects `view` of a place to the current location of its data.
   void find(Place place, RowsView &view, Found wanted) {
     const uint8_t *high = view.data + (view.rows - 1) * view.stride + view.rowBytes;
-    if (mayMeet(place, view.data, high))
+    if (mayOverlap(place, view.data, high))
       findAmong(place, view, high, wanted);
   }
 
@@ -81,7 +81,7 @@ private:
   };
 
   /// The blocks of 2 KiB that contain bytes low .. high-1, modulo 64, as a set of bits. Most
-  /// instructions access no block of a deferred copy, which these sets tell at once.
+  /// instructions access no block of a deferred copy, which these sets show without a search.
   static uint64_t blocksOf(const uint8_t *low, const uint8_t *high) {
     constexpr unsigned kBlockShift = 11;
     const uint64_t first = reinterpret_cast<uintptr_t>(low) >> kBlockShift,
@@ -92,7 +92,7 @@ private:
     const unsigned shift = first & 63;
     return shift ? bits << shift | bits >> (64 - shift) : bits;
   }
-  bool mayMeet(Place place, const uint8_t *low, const uint8_t *high) const {
+  bool mayOverlap(Place place, const uint8_t *low, const uint8_t *high) const {
     return places[static_cast<size_t>(place)].blocks & blocksOf(low, high);
   }
 

@@ -102,7 +102,7 @@ bool execute(const CopyInst &copy, ExecContext &context) {
   // for it.
   RowsView rows;
   const bool waits = !copy.convert && isOnChip(copy.dst.space) && copy.src.space != Space::Host &&
-                     copy.src.space > copy.dst.space && DeferredCopies::canWait(plan, rows);
+                     copy.src.space > copy.dst.space && DeferredCopies::canDefer(plan, rows);
   const uint8_t *src = nullptr;
   if (!waits)
     src = context.resolve("source", copy.src, plan.srcLow, plan.srcHigh, Access::Read);

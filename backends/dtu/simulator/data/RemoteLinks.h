@@ -24,7 +24,7 @@ public:
   virtual int64_t numProcesses() const = 0;
   /// Returns the process that simulates a rank.
   virtual int64_t processOf(int64_t rank) const = 0;
-  virtual bool isHere(int64_t rank) const = 0;
+  virtual bool isLocal(int64_t rank) const = 0;
 
   /// Returns before the message has arrived; the caller may then reuse `data`. Thread-safe.
   virtual absl::Status send(const RemoteMessage &message, const uint8_t *data) = 0;

@@ -140,8 +140,8 @@ ST_INLINE double expf64(double x, double offset) {
   return x != x ? x : result;
 }
 
-/// log(x) for positive normal x; log(1 + f) without cancellation where `small` says that
-/// x = 1 + f is near 1 and f is given exactly.
+/// log(x) for positive normal x. If `small`, x = 1 + f is near 1 and f is exact; then this is log(1
+/// + f) without cancellation.
 ST_INLINE double logCore(double x, double f, bool small) {
   // m in [sqrt(1/2), sqrt(2)), x = m 2^e.
   uint64_t shifted = bitsOf(x) - 0x3fe6a09e667f3bcdull;

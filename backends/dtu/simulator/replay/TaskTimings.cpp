@@ -179,11 +179,11 @@ std::string TaskTimings::keyOf(const RankSet &set, const std::vector<TaskMessage
   return key;
 }
 
-/// The smallest number of ranks whose work, repeated segment by segment, is the work of the whole
-/// set. Each segment occupies separate groups of chips with the same numbering, or is one chip of
-/// the only group. Its ranks send the same messages to ranks that are equally many segments away.
-/// Messages to ranks outside the set go to groups of chips that no other segment sends to, or end
-/// the likeness (Rotation::sharesLink).
+/// The smallest number of ranks whose work, repeated segment by segment, is the work of the
+/// complete set. Each segment occupies separate groups of chips with the same numbering, or is one
+/// chip of the only group. Its ranks send the same messages to ranks that are equally many segments
+/// away. Messages to ranks outside the set go to groups of chips that no other segment sends to, or
+/// end the likeness (Rotation::sharesLink).
 TaskTimings::RingSegment TaskTimings::segmentOf(const RankSet &set,
                                                 const std::vector<TaskMessages> &rankMessages,
                                                 size_t first) const {

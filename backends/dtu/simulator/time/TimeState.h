@@ -25,7 +25,8 @@ struct TimeInstance {
   size_t loads = 0;                             ///< number of values it has loaded
   int64_t pendingSignal = -1, pendingCount = 0; ///< becomes visible when the instance continues
   StreamPosition position;
-  /// Properties of the stream as each memory of the run (StretchScope) knows them, once it does.
+  /// Properties of the stream in each memory of stretches (StretchScope); null until they are
+  /// computed.
   mutable std::array<const StreamCode *, 2> codes = {};
 };
 

@@ -14,12 +14,12 @@ def _in_batches(one, results, *operands):
     """Applies a function of matrices to batches of them, and casts its results to their types."""
     import numpy as np
 
-    made = [np.zeros(shape, dtype) for shape, dtype in results]
+    arrays = [np.zeros(shape, dtype) for shape, dtype in results]
     batch = operands[0].shape[:-2]
     for index in np.ndindex(*batch):
-        for whole, part in zip(made, one(*(operand[index] for operand in operands)), strict=True):
-            whole[index] = part
-    return tuple(made)
+        for result, part in zip(arrays, one(*(operand[index] for operand in operands)), strict=True):
+            result[index] = part
+    return tuple(arrays)
 
 
 def _nan_unless_finite(one):
