@@ -122,11 +122,15 @@ LogicalResult ConfigCheck::checkMesh() {
     return error("context")
            << "context is " << config.contextCount
            << ", but the program has its own mesh, which determines what its axes split";
+  if (config.mode == ParallelMode::Pipeline && given.getNumDevices() > 1)
+    return error("mode") << "mode is \"pipeline\", but the program's mesh has "
+                         << given.getNumDevices()
+                         << " devices; pipelined layers with shards are mode \"hybrid\"";
   if (given.getNumDevices() == config.shardCount())
     return success();
-  return error("device_mapping") << "sharding_size is " << config.shardCount()
-                                 << ", but the program's mesh has " << given.getNumDevices()
-                                 << " devices";
+  return error(config.followsMesh ? "sharding_size" : "device_mapping")
+         << "sharding_size is " << config.shardCount() << ", but the program's mesh has "
+         << given.getNumDevices() << " devices";
 }
 
 LogicalResult mlir::st::checkConfig(func::FuncOp function, const ParallelConfig &config) {

@@ -103,6 +103,7 @@ def agrees(folder, step, state, batches, flags=(), start="--resume", debug_info=
     """JAX makes BEFORE steps; then JAX and the binary, from JAX's state, make the other steps. The binary has no state
     at the path `unread`, because only the state's own update reads it."""
     import jax
+    import numpy as np
     from jax_plugins import st as plugin
     from safetensors.numpy import save_file
 
@@ -116,7 +117,7 @@ def agrees(folder, step, state, batches, flags=(), start="--resume", debug_info=
     if not debug_info:
         ports = [p["name"] for p in json.loads(roles.read_text())["arguments"] if p["role"] == "batch"]
         data = dict(zip(ports, data.values(), strict=True))
-    save_file(data, folder / "data.safetensors")
+    save_file(jax.tree.map(np.asarray, data), folder / "data.safetensors")
     expected, after = run_jax(step, state, batches, rest)
     metrics = st.train(binary, f"{start}={folder / 'start'}", f"--data={folder / 'data.safetensors'}",
                        f"--save={folder / 'end'}", steps=len(rest))
@@ -150,6 +151,23 @@ def momentum_on_shards(folder):
 
     flags = [f"--parallel={st.write_json(folder / 'parallel.json', st.layout(1, 2))}"]
     return agrees(folder, *regression(optax.sgd(1e-2, momentum=0.9)), flags=flags)
+
+
+def on_a_mesh(folder):
+    """Arrays that JAX shards; the mesh of the program determines the binary's devices."""
+    import jax
+    import numpy as np
+    import optax
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("data", "model"))
+    put = lambda tree, *spec: jax.tree.map(lambda leaf: jax.device_put(leaf, NamedSharding(mesh, P(*spec))), tree)
+    step, (parameters, _), batches = regression(optimizer := optax.adamw(1e-2))
+    parameters = {"w1": put(parameters["w1"], None, "model"), "b": put(parameters["b"], "model"),
+                  "w2": put(parameters["w2"], "model")}
+    batches = put(batches, None, "data")
+    flags = [f"--parallel={st.write_json(folder / 'parallel.json', {'mode': 'sharding', 'accum_degree': 2})}"]
+    return agrees(folder, step, (parameters, optimizer.init(parameters)), batches, flags)
 
 
 def adafactor(folder):
@@ -195,12 +213,12 @@ def refusals(folder):
     st.expect(not (folder / "out").exists(), "a refused call writes nothing")
 
 
-CASES = [adamw, names_of_the_roles_file, momentum_on_shards, adafactor, adafactor_on_shards, refusals]
+CASES = [adamw, names_of_the_roles_file, momentum_on_shards, on_a_mesh, adafactor, adafactor_on_shards, refusals]
 
 
 if __name__ == "__main__":
     if not setup.has_jax():
         sys.exit(0)
     setup.use(devices=1)
-    os.environ["JAX_PLATFORMS"] = "cpu"
+    os.environ |= {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
     sys.exit(st.main(*((case.__name__.replace("_", " "), case) for case in CASES)))
