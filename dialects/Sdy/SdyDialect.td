@@ -165,6 +165,14 @@ def Sdy_ReduceScatterOp : Sdy_CollectiveOp<"reduce_scatter", (ins Sdy_AxisLists:
                                            "custom<AxisLists>($reduce_scatter_axes) "> {
   let summary = "adds the parts of a sum, and splits dimensions over the axes";
 }
+def Sdy_ReplicatedToUnreducedOp : Sdy_CollectiveOp<"replicated_to_unreduced", (ins Sdy_AxisList:$axes),
+                                                   "custom<AxisList>($axes) "> {
+  let summary = "makes a tensor the sum of parts along some axes: itself and zeros";
+}
+def Sdy_ShardedToUnreducedOp : Sdy_CollectiveOp<"sharded_to_unreduced", (ins Sdy_AxisLists:$axes),
+                                                "custom<AxisLists>($axes) "> {
+  let summary = "makes a tensor the sum of its shards along some axes, each padded with zeros";
+}
 
 def Sdy_ConstantOp : Sdy_Op<"constant", [Pure, AllTypesMatch<["value", "output"]>]> {
   let summary = "a constant whose users may each choose its sharding";
