@@ -101,14 +101,11 @@ def Sdy_PropagationDirection : I32EnumAttr<"PropagationDirection", "directions o
   I32EnumAttrCase<"NONE", 0>, I32EnumAttrCase<"FORWARD", 1>, I32EnumAttrCase<"BACKWARD", 2>,
   I32EnumAttrCase<"BOTH", 3>]> {
   let cppNamespace = "::mlir::sdy";
-  let genSpecializedAttr = 0;
 }
-def Sdy_PropagationDirectionAttr
-    : EnumAttr<Sdy_Dialect, Sdy_PropagationDirection, "propagation_direction">;
 
 def Sdy_PropagationBarrierOp : Sdy_Op<"propagation_barrier", [Pure, SameOperandsAndResultType]> {
   let summary = "a value that lets shardings propagate in one direction, or in none";
-  let arguments = (ins AnyRankedTensor:$input, Sdy_PropagationDirectionAttr:$allowed_direction);
+  let arguments = (ins AnyRankedTensor:$input, Sdy_PropagationDirection:$allowed_direction);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input `allowed_direction` `` `=` `` $allowed_direction attr-dict `:` type($input)";
 }

@@ -18,7 +18,7 @@ func.func @main(%x: tensor<8x4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"da
 func.func @manual(%x: tensor<8x4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
   // CHECK: sdy.reshard %arg0 <@mesh, [{"data"}, {}]> : tensor<8x4xf32>
   %0 = sdy.reshard %x <@mesh, [{"data"}, {}]> : tensor<8x4xf32>
-  // CHECK: sdy.propagation_barrier %{{.*}} allowed_direction={{ ?}}NONE : tensor<8x4xf32>
+  // CHECK: sdy.propagation_barrier %{{.*}} allowed_direction=NONE : tensor<8x4xf32>
   %1 = sdy.propagation_barrier %0 allowed_direction=NONE : tensor<8x4xf32>
   // CHECK: sdy.sharding_group %{{.*}} group_id=2 : tensor<8x4xf32>
   sdy.sharding_group %1 group_id=2 : tensor<8x4xf32>
@@ -70,5 +70,7 @@ func.func @generic(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
   %1 = "sdy.all_reduce"(%0) <{out_sharding = #sdy.sharding<@mesh, [{}, {}]>, reduction_axes = #sdy<axis_ref_list{"model"}>}> : (tensor<8x4xf32>) -> tensor<8x4xf32>
   // CHECK: sdy.all_to_all [{"data"}: 0->1, {"model"}: 1->0] %{{.*}} out_sharding=<@mesh, [{"model"}, {"data"}]> : tensor<8x4xf32>
   %2 = "sdy.all_to_all"(%1) <{out_sharding = #sdy.sharding<@mesh, [{"model"}, {"data"}]>, params = #sdy<all_to_all_param_list[{"data"}: 0->1, {"model"}: 1->0]>}> : (tensor<8x4xf32>) -> tensor<8x4xf32>
-  return %2 : tensor<8x4xf32>
+  // CHECK: sdy.propagation_barrier %{{.*}} allowed_direction=BACKWARD : tensor<8x4xf32>
+  %3 = "sdy.propagation_barrier"(%2) <{allowed_direction = 2 : i32}> : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %3 : tensor<8x4xf32>
 }
