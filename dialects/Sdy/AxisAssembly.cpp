@@ -41,7 +41,7 @@ static ArrayAttr toArray(MLIRContext *context, ArrayRef<StringAttr> axes) {
   return ArrayAttr::get(context, SmallVector<Attribute>(axes.begin(), axes.end()));
 }
 
-ParseResult sdy::parseAxisList(OpAsmParser &parser, ArrayAttr &axes) {
+ParseResult sdy::parseAxisList(AsmParser &parser, ArrayAttr &axes) {
   SmallVector<StringAttr> names;
   if (parseAxes(parser, names, nullptr))
     return failure();
@@ -56,7 +56,7 @@ void sdy::printAxisList(OpAsmPrinter &printer, Operation *, ArrayAttr axes) {
   printer << "}";
 }
 
-ParseResult sdy::parseAxisLists(OpAsmParser &parser, ArrayAttr &lists) {
+ParseResult sdy::parseAxisLists(AsmParser &parser, ArrayAttr &lists) {
   SmallVector<Attribute> each;
   auto parseOne = [&]() -> ParseResult {
     ArrayAttr axes;
@@ -78,7 +78,7 @@ void sdy::printAxisLists(OpAsmPrinter &printer, Operation *op, ArrayAttr lists) 
   printer << "]";
 }
 
-ParseResult sdy::parseAxisMoves(OpAsmParser &parser, ArrayAttr &moves) {
+ParseResult sdy::parseAxisMoves(AsmParser &parser, ArrayAttr &moves) {
   SmallVector<Attribute> each;
   Builder &builder = parser.getBuilder();
   auto parseOne = [&]() -> ParseResult {

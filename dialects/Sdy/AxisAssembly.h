@@ -15,11 +15,12 @@ void printAxis(AsmPrinter &printer, StringRef axis);
 /// Operands of collectives: axes, `{"a", "b"}`; axes of each dimension, `[{"a"}, {}]`; and axes
 /// that move to another dimension, `[{"a"}: 0->1]`. A move is an array of the axes and the two
 /// dimensions.
-ParseResult parseAxisList(OpAsmParser &parser, ArrayAttr &axes);
+/// The generic form of an op has them as attributes: `#sdy<axis_ref_list{"a"}>`.
+ParseResult parseAxisList(AsmParser &parser, ArrayAttr &axes);
 void printAxisList(OpAsmPrinter &printer, Operation *op, ArrayAttr axes);
-ParseResult parseAxisLists(OpAsmParser &parser, ArrayAttr &lists);
+ParseResult parseAxisLists(AsmParser &parser, ArrayAttr &lists);
 void printAxisLists(OpAsmPrinter &printer, Operation *op, ArrayAttr lists);
-ParseResult parseAxisMoves(OpAsmParser &parser, ArrayAttr &moves);
+ParseResult parseAxisMoves(AsmParser &parser, ArrayAttr &moves);
 void printAxisMoves(OpAsmPrinter &printer, Operation *op, ArrayAttr moves);
 
 } // namespace mlir::sdy

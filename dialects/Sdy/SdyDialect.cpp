@@ -42,6 +42,14 @@ Attribute SdyDialect::parseAttribute(DialectAsmParser &parser, Type type) const 
   Attribute attribute;
   SMLoc loc = parser.getCurrentLocation();
   OptionalParseResult parsed = generatedAttributeParser(parser, &mnemonic, type, attribute);
+  // Shardy has attributes for the axes of collectives; here they are arrays.
+  ArrayAttr axes;
+  if (!parsed.has_value() && mnemonic == "axis_ref_list")
+    return succeeded(parseAxisList(parser, axes)) ? axes : Attribute();
+  if (!parsed.has_value() && mnemonic == "list_of_axis_ref_lists")
+    return succeeded(parseAxisLists(parser, axes)) ? axes : Attribute();
+  if (!parsed.has_value() && mnemonic == "all_to_all_param_list")
+    return succeeded(parseAxisMoves(parser, axes)) ? axes : Attribute();
   if (!parsed.has_value())
     parser.emitError(loc) << "unknown attribute `" << mnemonic << "` in dialect `sdy`";
   return parsed.has_value() && succeeded(*parsed) ? attribute : Attribute();

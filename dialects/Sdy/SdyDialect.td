@@ -101,14 +101,11 @@ def Sdy_PropagationDirection : I32EnumAttr<"PropagationDirection", "directions o
   I32EnumAttrCase<"NONE", 0>, I32EnumAttrCase<"FORWARD", 1>, I32EnumAttrCase<"BACKWARD", 2>,
   I32EnumAttrCase<"BOTH", 3>]> {
   let cppNamespace = "::mlir::sdy";
-  let genSpecializedAttr = 0;
 }
-def Sdy_PropagationDirectionAttr
-    : EnumAttr<Sdy_Dialect, Sdy_PropagationDirection, "propagation_direction">;
 
 def Sdy_PropagationBarrierOp : Sdy_Op<"propagation_barrier", [Pure, SameOperandsAndResultType]> {
   let summary = "a value that lets shardings propagate in one direction, or in none";
-  let arguments = (ins AnyRankedTensor:$input, Sdy_PropagationDirectionAttr:$allowed_direction);
+  let arguments = (ins AnyRankedTensor:$input, Sdy_PropagationDirection:$allowed_direction);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input `allowed_direction` `` `=` `` $allowed_direction attr-dict `:` type($input)";
 }
@@ -164,6 +161,14 @@ def Sdy_AllReduceOp : Sdy_CollectiveOp<"all_reduce", (ins Sdy_AxisList:$reductio
 def Sdy_ReduceScatterOp : Sdy_CollectiveOp<"reduce_scatter", (ins Sdy_AxisLists:$reduce_scatter_axes),
                                            "custom<AxisLists>($reduce_scatter_axes) "> {
   let summary = "adds the parts of a sum, and splits dimensions over the axes";
+}
+def Sdy_ReplicatedToUnreducedOp : Sdy_CollectiveOp<"replicated_to_unreduced", (ins Sdy_AxisList:$axes),
+                                                   "custom<AxisList>($axes) "> {
+  let summary = "makes a tensor the sum of parts along some axes: itself and zeros";
+}
+def Sdy_ShardedToUnreducedOp : Sdy_CollectiveOp<"sharded_to_unreduced", (ins Sdy_AxisLists:$axes),
+                                                "custom<AxisLists>($axes) "> {
+  let summary = "makes a tensor the sum of its shards along some axes, each padded with zeros";
 }
 
 def Sdy_ConstantOp : Sdy_Op<"constant", [Pure, AllTypesMatch<["value", "output"]>]> {

@@ -143,14 +143,14 @@ LogicalResult Compiler::loadParallel() {
     return success();
   parallel.emplace();
   if (request.parallel.empty() && !request.parallelText)
-    return success();
+    return parallel->followMesh(*module);
   FailureOr<ParallelConfig> loaded =
       request.parallelText ? parseParallelConfig(*request.parallelText, request.parallel, context)
                            : loadParallelConfig(request.parallel, context);
   if (failed(loaded))
     return failure();
   parallel = std::move(*loaded);
-  return success();
+  return parallel->followMesh(*module);
 }
 
 LogicalResult Compiler::chooseTrained() {
@@ -259,7 +259,8 @@ LogicalResult Compiler::configure() {
     for (auto [j, device] : llvm::enumerate(stage))
       if (absl::Status found = target->checkDevice(device); !found.ok())
         return emitError(config.locate(config.keyOf(i, j), context))
-               << config.keyOf(i, j) << ": " << str(found.message());
+               << (config.followsMesh ? "the program's mesh" : config.keyOf(i, j)) << ": "
+               << str(found.message());
   std::string schedule = options.get(*module, "schedule");
   if (!schedule.empty() && (schedule == "listed" || !parseScheduleKind(schedule)))
     return error() << "--schedule=" << schedule << ": expected " << getScheduleNames();

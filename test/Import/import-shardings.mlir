@@ -114,6 +114,7 @@ func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
 // CHECK: stablehlo.constant dense<1.000000e+00> : tensor<8x8xf32>
 // CHECK: st.constrain %{{.*}} to <@mesh, [{"a:(2)2"}, {}]> : tensor<8x8xf32>
 // CHECK: st.constrain %{{.*}} to <@mesh, [{}, {"a:(1)2"}]> : tensor<8x8xf32>
+// CHECK-COUNT-2: st.constrain %{{.*}} to <@mesh, [{}, {}]> : tensor<8x8xf32>
 sdy.mesh @m = <["a"=4]>
 func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}, {}]>}) -> tensor<8x8xf32> {
   %0 = sdy.all_gather [{"a"}, {}] %x out_sharding=<@m, [{}, {}]> : tensor<8x8xf32>
@@ -121,7 +122,9 @@ func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}, {}
   %1 = stablehlo.add %0, %c : tensor<8x8xf32>
   %2 = sdy.all_slice [{"a":(2)2}, {}] %1 out_sharding=<@m, [{"a":(2)2}, {}]> : tensor<8x8xf32>
   %3 = sdy.reduce_scatter [{}, {"a":(1)2}] %2 out_sharding=<@m, [{}, {"a":(1)2}]> : tensor<8x8xf32>
-  return %3 : tensor<8x8xf32>
+  %4 = sdy.sharded_to_unreduced [{}, {"a":(1)2}] %3 out_sharding=<@m, [{}, {}], unreduced={"a":(1)2}> : tensor<8x8xf32>
+  %5 = sdy.all_reduce {"a":(1)2} %4 out_sharding=<@m, [{}, {}]> : tensor<8x8xf32>
+  return %5 : tensor<8x8xf32>
 }
 
 // -----

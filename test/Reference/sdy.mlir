@@ -13,6 +13,9 @@ func.func @main() {
   %5 = sdy.all_reduce {"y"} %4 out_sharding=<@mesh, [{}, {}]> : tensor<2x2xf32>
   %6 = sdy.reduce_scatter [{"x"}, {}] %5 out_sharding=<@mesh, [{"x"}, {}]> : tensor<2x2xf32>
   %expected = stablehlo.constant dense<[[7.0, 10.0], [15.0, 22.0]]> : tensor<2x2xf32>
-  stablehlo.custom_call @check.expect_eq(%6, %expected) : (tensor<2x2xf32>, tensor<2x2xf32>) -> ()
+  %7 = sdy.sharded_to_unreduced [{"x"}, {}] %6 out_sharding=<@mesh, [{}, {}], unreduced={"x"}> : tensor<2x2xf32>
+  %8 = sdy.all_reduce {"x"} %7 out_sharding=<@mesh, [{}, {}]> : tensor<2x2xf32>
+  %9 = sdy.replicated_to_unreduced {"y"} %8 out_sharding=<@mesh, [{}, {}], unreduced={"y"}> : tensor<2x2xf32>
+  stablehlo.custom_call @check.expect_eq(%9, %expected) : (tensor<2x2xf32>, tensor<2x2xf32>) -> ()
   return
 }

@@ -28,7 +28,8 @@ struct Flags {
                              cl::desc("<model folder, config.json, or IR>")};
   cl::opt<std::string> output{"o", cl::init("-"), cl::value_desc("file"), cl::desc("output")};
   cl::opt<std::string> parallel{"parallel", cl::value_desc("file"),
-                                cl::desc("parallel layout as JSON (default: one device)")};
+                                cl::desc("parallel layout as JSON (default: one device, or "
+                                         "those of the program's own mesh)")};
   cl::opt<std::string> compileTo{"compile-to", cl::value_desc("phase"), cl::desc(phaseHelp())};
   cl::opt<std::string> compileFrom{"compile-from", cl::value_desc("phase"),
                                    cl::desc("continue from IR after this phase")};

@@ -163,7 +163,8 @@ Outcome evalControlFlow(Evaluator &evaluator, Operation &op) {
           [&](auto op) { return evalIdentity(evaluator, *op.getOperation()); })
       // On global tensors they change only the sharding.
       .Case<sdy::AllGatherOp, sdy::AllReduceOp, sdy::AllSliceOp, sdy::AllToAllOp,
-            sdy::CollectivePermuteOp, sdy::ReduceScatterOp>(
+            sdy::CollectivePermuteOp, sdy::ReduceScatterOp, sdy::ReplicatedToUnreducedOp,
+            sdy::ShardedToUnreducedOp>(
           [&](auto op) { return evalIdentity(evaluator, *op.getOperation()); })
       .Case<sdy::ShardingGroupOp>([&](sdy::ShardingGroupOp) { return Outcome::Done; })
       .Default(Outcome::Unknown);

@@ -443,7 +443,8 @@ struct ApplyParallelConfig : mlir::st::impl::ApplyParallelConfigBase<ApplyParall
           << schedule << "\"; expected " << getScheduleNames();
       return signalPassFailure();
     }
-    if (failed(applyParallelConfig(getOperation(), parallel, schedule)))
+    if (failed(parallel.followMesh(getOperation())) ||
+        failed(applyParallelConfig(getOperation(), parallel, schedule)))
       return signalPassFailure();
   }
 };

@@ -120,11 +120,15 @@ LogicalResult ConfigCheck::checkMesh() {
   if (config.contextCount > 1)
     return error("context") << "context is " << config.contextCount
                             << ", but the program already has a mesh and shardings";
+  if (config.mode == ParallelMode::Pipeline && given.getNumDevices() > 1)
+    return error("mode") << "mode is \"pipeline\", but the program's mesh has "
+                         << given.getNumDevices()
+                         << " devices; pipelined layers with shards are mode \"hybrid\"";
   if (given.getNumDevices() == config.shardCount())
     return success();
-  return error("device_mapping") << "sharding_size is " << config.shardCount()
-                                 << ", but the program's mesh has " << given.getNumDevices()
-                                 << " devices";
+  return error(config.followsMesh ? "sharding_size" : "device_mapping")
+         << "sharding_size is " << config.shardCount() << ", but the program's mesh has "
+         << given.getNumDevices() << " devices";
 }
 
 LogicalResult mlir::st::checkConfig(func::FuncOp function, const ParallelConfig &config) {

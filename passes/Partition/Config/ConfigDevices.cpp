@@ -1,3 +1,4 @@
+#include "dialects/St/IR/ShardingUtils.h"
 #include "passes/Partition/Config/ConfigParser.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -6,6 +7,8 @@ using namespace mlir::st;
 
 /// The number of clusters of a chip in device ids. The device description has the actual number.
 static constexpr int64_t kClustersPerChip = 4;
+
+static constexpr int64_t kMaxDevices = 1 << 20;
 
 std::string ParallelConfig::keyOf(size_t stage, size_t device) const {
   if (isNumbered)
@@ -19,6 +22,35 @@ void ParallelConfig::keepForwardOnly() {
   scheduleOrder.clear();
   if (precision)
     precision->lossScale = "none";
+}
+
+void ParallelConfig::numberDevices(int64_t stages, int64_t devicesPerStage) {
+  isNumbered = true;
+  devices.assign(stages, SmallVector<int64_t>(devicesPerStage));
+  int64_t cluster = 0;
+  for (SmallVector<int64_t> &stage : devices)
+    for (int64_t &id : stage) {
+      id = cluster + cluster / kClustersPerChip; // the fifth id of a chip is not a cluster
+      ++cluster;
+    }
+}
+
+LogicalResult ParallelConfig::followMesh(ModuleOp module) {
+  if (!followsMesh)
+    return success();
+  MeshOp mesh = getMesh(module);
+  if (!mesh && !path.empty())
+    return emitError(locate("", module.getContext()))
+           << "device_mapping is missing; expected an object with stage_0, stage_1, ...";
+  if (!mesh || hasShardCount)
+    return success();
+  int64_t all;
+  if (llvm::MulOverflow(mesh.getNumDevices(), stageCount(), all) || all > kMaxDevices)
+    return emitError(locate("stage_cnt", module.getContext()))
+           << "the program's mesh has " << mesh.getNumDevices() << " devices and stage_cnt is "
+           << stageCount() << "; expected at most " << kMaxDevices << " devices in all";
+  numberDevices(stageCount(), mesh.getNumDevices());
+  return success();
 }
 
 void ParallelConfig::numberGpus() {
@@ -149,35 +181,28 @@ LogicalResult ConfigParser::numberDevices(const llvm::json::Object &object) {
                                     stages = readCount(object, "stage_cnt");
   if (failed(shards) || failed(stages))
     return failure();
-  constexpr int64_t maximum = 1 << 20;
   int64_t perReplica, perStage, all;
   if (llvm::MulOverflow(shards->value_or(1), config.contextCount, perReplica) ||
       llvm::MulOverflow(perReplica, config.dataCount, perStage) ||
-      llvm::MulOverflow(perStage, stages->value_or(1), all) || all > maximum) {
+      llvm::MulOverflow(perStage, stages->value_or(1), all) || all > kMaxDevices) {
     InFlightDiagnostic fault = error("data");
     fault << "data is " << config.dataCount << ", ";
     if (config.contextCount > 1)
       fault << "context " << config.contextCount << ", ";
     return fault << "sharding_size " << shards->value_or(1) << " and stage_cnt "
-                 << stages->value_or(1) << "; expected at most " << maximum << " devices in all";
+                 << stages->value_or(1) << "; expected at most " << kMaxDevices
+                 << " devices in all";
   }
-  config.isNumbered = true;
-  config.devices.assign(stages->value_or(1), SmallVector<int64_t>(perStage));
-  int64_t cluster = 0;
-  for (SmallVector<int64_t> &stage : config.devices)
-    for (int64_t &id : stage) {
-      id = cluster + cluster / kClustersPerChip; // the fifth id of a chip is not a cluster
-      ++cluster;
-    }
+  config.numberDevices(stages->value_or(1), perStage);
   return success();
 }
 
 LogicalResult ConfigParser::readMapping(const llvm::json::Object &object) {
   const llvm::json::Value *value = object.get("device_mapping");
-  if (!value && (object.get("data") || object.get("context")))
-    return numberDevices(object);
+  config.followsMesh = !value && !object.get("data") && !object.get("context");
+  config.hasShardCount = object.get("sharding_size") != nullptr;
   if (!value)
-    return error() << "device_mapping is missing; expected an object with stage_0, stage_1, ...";
+    return numberDevices(object);
   const llvm::json::Object *mapping = value->getAsObject();
   if (!mapping || mapping->empty())
     return error("device_mapping", *value) << "; expected an object with stage_0, stage_1, ...";

@@ -71,6 +71,11 @@ struct ParallelConfig {
   SmallVector<SmallVector<int64_t>> devices = {{0}};
   /// The devices are numbered, not named by a device_mapping.
   bool isNumbered = false;
+  /// Without device_mapping, data and context only a program with its own mesh determines the
+  /// devices.
+  bool followsMesh = true;
+  /// The file specifies sharding_size.
+  bool hasShardCount = false;
   /// None if the file does not specify it.
   std::optional<PrecisionConfig> precision;
   /// The file and its text, for messages; empty for the single-device default.
@@ -78,6 +83,11 @@ struct ParallelConfig {
 
   /// Records on the module what is stashed for the backward pass, and where.
   void setStashAttributes(ModuleOp module) const;
+  /// Numbers the devices in order: those of the first stage, then those of the next one.
+  void numberDevices(int64_t stages, int64_t devicesPerStage);
+  /// Numbers the devices of a program with its own mesh, if the file names none. Fails, with a
+  /// diagnostic, if the program has no mesh and the file specifies no devices.
+  LogicalResult followMesh(ModuleOp module);
   /// Numbers devices without a device_mapping as GPUs: in the same order, without gaps.
   void numberGpus();
   /// For a program without a backward pass on the same devices: replaces a listed order that has

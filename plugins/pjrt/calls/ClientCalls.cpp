@@ -1,7 +1,7 @@
 #include "lib/Support/StatusMacros.h"
 #include "plugins/pjrt/abi/Clients.h"
 #include "plugins/pjrt/calls/Calls.h"
-#include "plugins/pjrt/calls/LastStep.h"
+#include "plugins/pjrt/calls/PythonCalls.h"
 #include "plugins/pjrt/compile/CompileFunction.h"
 
 #include <cstring>

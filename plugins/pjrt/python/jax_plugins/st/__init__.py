@@ -9,7 +9,9 @@ import json
 import os
 import pathlib
 
-__all__ = ["initialize", "last_step", "library_path"]
+__all__ = ["initialize", "last_step", "library_path", "load_state", "save_state"]
+
+from jax_plugins.st.checkpoints import load_state, save_state
 
 PLATFORM = "st"
 
@@ -87,11 +89,16 @@ def last_step(timeline=False):
     those that engines move per memory ("l1_bytes", "l2_bytes", "l3_bytes") and send ("sent_bytes", by "links"), over all
     devices. `timeline` adds the intervals of each engine. Waits for unfinished runs.
     """
+    return _ask("st_last_step", ctypes.c_int, int(timeline))
+
+
+def _ask(name, kind, argument):
+    """Calls a function of the library that returns JSON, or a text that begins with "error: "."""
     library = ctypes.CDLL(library_path())
-    library.st_last_step.restype = ctypes.c_void_p
-    library.st_last_step.argtypes = [ctypes.c_int]
+    function = getattr(library, name)
+    function.restype, function.argtypes = ctypes.c_void_p, [kind]
     library.st_free.argtypes = [ctypes.c_void_p]
-    pointer = library.st_last_step(int(timeline))
+    pointer = function(argument)
     try:
         text = ctypes.string_at(pointer).decode()
     finally:

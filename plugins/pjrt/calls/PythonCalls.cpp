@@ -1,6 +1,7 @@
-#include "plugins/pjrt/calls/LastStep.h"
+#include "plugins/pjrt/calls/PythonCalls.h"
 
 #include "lib/Support/StatusMacros.h"
+#include "plugins/pjrt/compile/ProgramRoles.h"
 #include "plugins/pjrt/runtime/HostCallback.h"
 
 #include "absl/strings/escaping.h"
@@ -80,11 +81,20 @@ static absl::StatusOr<std::string> lastStep(bool withTimeline) {
 
 } // namespace st::pjrt
 
-/// Returns JSON, or a text that begins with "error: ". The caller frees it with st_free.
-extern "C" char *st_last_step(int withTimeline) {
-  absl::StatusOr<std::string> text = st::pjrt::lastStep(withTimeline != 0);
+/// The text, or the error after "error: ". The caller frees it with st_free.
+static char *answer(const absl::StatusOr<std::string> &text) {
   return strdup(text.ok() ? text->c_str()
                           : absl::StrCat("error: ", text.status().message()).c_str());
+}
+
+/// Returns JSON, or an error as answer() does.
+extern "C" char *st_last_step(int withTimeline) {
+  return answer(st::pjrt::lastStep(withTimeline != 0));
+}
+
+/// Returns the roles of a program in StableHLO's text as JSON, or an error as answer() does.
+extern "C" char *st_program_roles(const char *program) {
+  return answer(st::pjrt::rolesOfProgram(program));
 }
 
 extern "C" void st_free(char *text) { free(text); }
