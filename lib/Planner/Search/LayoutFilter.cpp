@@ -45,7 +45,11 @@ const std::array<Key, 17> kKeys = {{
     {"dp", [](const Layout &l) { return absl::StrCat(l.replicas); }, readNumber, kNumber},
     {"context", [](const Layout &l) { return absl::StrCat(l.context); }, readNumber, kNumber},
     {"context-attention",
-     [](const Layout &l) { return std::string(contextAttentionName(l.contextAttention)); },
+     [](const Layout &l) {
+       return l.contextAttention == ContextAttention::Unset
+                  ? "unset"
+                  : std::string(contextAttentionName(l.contextAttention));
+     },
      [](absl::string_view word) {
        return parseContextAttention(word) ? std::optional<std::string>(word) : std::nullopt;
      },

@@ -75,7 +75,7 @@ def z_loss(outputs):
 
 
 def build(config):
-    """The model with the values of its parameters, and its configuration."""
+    """The model with the values of its parameters."""
     config = dict(config)
     capacity = config.pop("expert_capacity_factor", None)
     for key in ("balance_loss_per_sequence", "router_z_loss_coef"):
@@ -96,7 +96,7 @@ def build(config):
     for module in model.modules():
         if capacity and hasattr(module, "gate_up_proj"):
             module.register_forward_pre_hook(drop_tokens(capacity))
-    return model, settings
+    return model
 
 
 def given_batch(config, index=0):
@@ -115,31 +115,42 @@ def megatron_reference(config):
     return {"loss": loss.item()} | {name: value.numpy() for name, value in gradients.items()}
 
 
+def loss_of(config, model, given):
+    """The loss of a batch, with the labels as the program has them: not shifted, and the losses of routers."""
+    given = dict(given)
+    labels = given.pop("labels")
+    if "next_sentence_label" in given or task_of(config) not in ("clm", "mlm"):
+        return model(**given, labels=labels).loss
+    outputs = model(**given, **({"output_router_logits": True} if "router_z_loss_coef" in config else {}))
+    loss = torch.nn.functional.cross_entropy(outputs.logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
+    if config.get("output_router_logits"):
+        of_sequences = config.get("balance_loss_per_sequence", False)
+        balance = balance_of_sequences(model.config, outputs) if of_sequences else outputs.aux_loss
+        loss = loss + config["router_aux_loss_coef"] * balance
+    return loss + config.get("router_z_loss_coef", 0.0) * z_loss(outputs)
+
+
 def reference(config):
     """The loss and the gradients by name."""
     if config["model_type"] == "megatron-gpt":
         return megatron_reference(config)
-    of_sequences = config.get("balance_loss_per_sequence", False)
-    model, settings = build(config)
-    given = given_batch(config)
-    labels = given.pop("labels")
-    if "next_sentence_label" in given or task_of(config) not in ("clm", "mlm"):
-        loss = model(**given, labels=labels).loss
-    else:
-        outputs = model(**given, **({"output_router_logits": True} if "router_z_loss_coef" in config else {}))
-        loss = torch.nn.functional.cross_entropy(outputs.logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
-        if config.get("output_router_logits"):
-            loss = loss + config["router_aux_loss_coef"] * (balance_of_sequences(settings, outputs) if of_sequences else outputs.aux_loss)
-        loss = loss + config.get("router_z_loss_coef", 0.0) * z_loss(outputs)
+    model = build(config)
+    loss = loss_of(config, model, given_batch(config))
     loss.backward()
     gradients = {key: part.numpy() for name, value in model.named_parameters()
                  for key, part in tensors_in_files(config, name, value.grad).items()}
     return {"loss": loss.item()} | gradients
 
 
-def training(config):
-    """The losses of some steps of AdamW and the parameters after the last one. Norms and biases do not decay."""
-    model, _ = build(config)
+def train(config, nudge=None):
+    """A model after some steps of AdamW, and their losses. Norms and biases do not decay. With a number as `nudge`, the first
+    values of parameters are off by as much as rounding to float32, at random."""
+    model = build(config)
+    if nudge is not None:
+        torch.manual_seed(nudge)
+        with torch.no_grad():
+            for value in model.parameters():
+                value.mul_(1 + 2.0 ** -24 * torch.randn_like(value))
     options = {"lr": ADAMW["lr"], "betas": (ADAMW["beta1"], ADAMW["beta2"]), "eps": ADAMW["epsilon"]}
     parameters = list(model.parameters())
     groups = [{"params": [p for p in parameters if p.dim() > 1], "weight_decay": ADAMW["weight-decay"]},
@@ -147,10 +158,16 @@ def training(config):
     optimizer, losses = torch.optim.AdamW(groups, **options), []
     for step in range(STEPS):
         optimizer.zero_grad()
-        loss = model(**given_batch(config, step)).loss
+        loss = loss_of(config, model, given_batch(config, step))
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
+    return model, losses
+
+
+def training(config):
+    """The losses of training, and the parameters after the last step."""
+    model, losses = train(config)
     return {"losses": np.array(losses)} | {name: value.detach().numpy().astype(np.float32)
                                            for name, value in model.named_parameters()}
 

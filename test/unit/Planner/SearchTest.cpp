@@ -260,6 +260,8 @@ TEST(SearchSpace, AttentionOfSharedSequences) {
                                  "recompute=selective");
   EXPECT_TRUE(LayoutFilter::parse("context-attention=ring")->matches(layout));
   EXPECT_FALSE(LayoutFilter::parse("context-attention=keys")->matches(layout));
+  EXPECT_EQ(LayoutFilter::parse("context-attention=keys")->explainNone({Layout(), layout}),
+            "no layout of the space has context-attention=keys, only unset, ring");
   EXPECT_EQ(LayoutFilter::parse("context-attention=values").status().message(),
             "context-attention: expected heads, keys or ring, found \"values\"");
 }

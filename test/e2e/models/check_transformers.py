@@ -1,0 +1,129 @@
+"""Compares five steps of AdamW of each family with those of transformers, and loads St's checkpoints into transformers.
+
+    python3 -m venv VENV && VENV/bin/pip install torch transformers numpy tokenizers safetensors
+    ST_BUILD=build VENV/bin/python test/e2e/models/check_transformers.py [NAMES]
+
+Each family trains under several layouts. Its losses are compared with those of transformers' class in float64: to 1e-5, or,
+if a rounding of the first parameters changes transformers' own losses by more, to twice that. The class then loads each saved
+folder, and its logits are compared with those of the class that transformers trained. Megatron-LM's models have no class, and
+test_families.py compares them. Not a part of the tests, which do not install PyTorch.
+"""
+
+import pathlib
+import sys
+import tempfile
+
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
+
+import numpy as np
+import record_families as recorded
+import st_testing as st
+import torch
+import transformers
+from families import ADAMW, BATCH, FAMILIES, SEQ, STEPS, TARGET, batch, parameter, task_of
+from safetensors.numpy import save_file
+from st_programs import import_model, signature
+
+OPTIMIZER = [f"--{key}={value}" for key, value in ADAMW.items() if key != "lr"]
+LAYOUTS = {
+    "one device": None,
+    "2 stages x 2 shards": {"mode": "hybrid", "stage_cnt": 2, "sharding_size": 2, "sharding_dim": "megatron", "data": 1,
+                            "accum_degree": 2},
+    "2 replicas x 2 shards x 2 stages": {"mode": "hybrid", "stage_cnt": 2, "sharding_size": 2, "sharding_dim": "megatron", "data": 2,
+                                         "accum_degree": 1, "zero": 1},
+}
+
+
+def layouts_of(name, config):
+    """The balance loss of a batch needs all of it, so the batch has no micro-batches."""
+    if config.get("output_router_logits") and not config.get("balance_loss_per_sequence"):
+        return {"one device": None, "2 stages x 2 shards": LAYOUTS["2 stages x 2 shards"] | {"accum_degree": 1}}
+    return LAYOUTS
+
+
+def logits_of(config, model):
+    given = recorded.given_batch(config, STEPS)
+    given = {name: value for name, value in given.items() if name not in ("labels", "next_sentence_label")}
+    if task_of(config) == "seq2seq":
+        given["decoder_input_ids"] = given["input_ids"][:, :TARGET]
+    with torch.no_grad():
+        outputs = model(**given)
+    return (outputs.logits if "logits" in outputs else outputs.prediction_logits).numpy()
+
+
+def given_tensors(arguments):
+    """The first values of a program's parameters, as a checkpoint has them: a tensor for each expert."""
+    tensors = {}
+    for argument in arguments:
+        value = parameter(argument.name, argument.shape)
+        if "*" in argument.name:
+            tensors |= {argument.name.replace("*", str(i)): np.ascontiguousarray(part) for i, part in enumerate(value)}
+        else:
+            tensors[argument.name] = value
+    return tensors
+
+
+def load(config, folder):
+    """The class with the weights of the folder, which must be all of them."""
+    kind = recorded.CLASSES[task_of(config)]
+    model, info = kind.from_pretrained(folder, output_loading_info=True, dtype=torch.float64, attn_implementation="eager",
+                                       experts_implementation="eager")
+    wrong = {key: found for key, found in info.items() if found}
+    st.expect(not wrong, f"{folder.name}: {wrong}")
+    model = model.eval()
+    if config.get("expert_capacity_factor"):
+        for module in model.modules():
+            if hasattr(module, "gate_up_proj"):
+                module.register_forward_pre_hook(recorded.drop_tokens(config["expert_capacity_factor"]))
+    return model
+
+
+def check(folder, name):
+    config, task = FAMILIES[name], task_of(FAMILIES[name])
+    model, expected = recorded.train(config)
+    arguments = [a for a in signature(import_model(folder, config, task, BATCH, SEQ))[0] if a.role == "parameter"]
+    given = st.write_json(folder / "hf" / "config.json", config).parent
+    save_file(given_tensors(arguments), given / "model.safetensors")
+    batches = [batch(config, i) for i in range(STEPS)]
+    save_file({key: np.stack([values[key] for values in batches]) for key in batches[0]}, folder / "batches.safetensors")
+    flags = [f"--label-seq={TARGET}"] if task == "seq2seq" else []
+    worst = worst_logit = 0.0
+    for layout, parallel in layouts_of(name, config).items():
+        binary = st.compile_model(folder, layout.replace(" ", "-"), config, task, parallel, *flags, *OPTIMIZER, batch=BATCH, seq=SEQ)
+        saved = folder / f"saved-{layout}"
+        found = st.losses(st.train(binary, f"--lr={ADAMW['lr']}", f"--init={given}", f"--data={folder / 'batches.safetensors'}",
+                                   f"--save={saved}", steps=STEPS))
+        worst = max(worst, st.relative_difference(expected, found))
+        ours, theirs = logits_of(config, load(config, saved)), logits_of(config, model)
+        worst_logit = max(worst_logit, np.abs(ours - theirs).max() / np.abs(theirs).max())
+    return worst, worst_logit, expected
+
+
+def spread_of(config, expected):
+    """How far transformers' losses differ if the first parameters differ by a rounding to float32."""
+    return max(st.relative_difference(expected, recorded.train(config, nudge)[1]) for nudge in range(4))
+
+
+def main():
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    names = sys.argv[1:] or [name for name, config in FAMILIES.items() if config["model_type"] != "megatron-gpt"]
+    failed = 0
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                worst, logits, expected = check(pathlib.Path(folder), name)
+                spread = spread_of(FAMILIES[name], expected) if worst > 1e-5 else 0.0
+                is_right = worst <= max(1e-5, 2 * spread) and logits <= 1e-4
+                note = f" (rounded parameters change transformers' losses by {spread:.0e})" if spread else ""
+                print(f"{'ok' if is_right else 'FAILED':7} {name}: losses {worst:.0e}, logits {logits:.0e}{note}", flush=True)
+            except Exception as error:
+                is_right = False
+                print(f"FAILED  {name}: {error}", flush=True)
+            failed += not is_right
+    print(f"{len(names) - failed} passed, {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
