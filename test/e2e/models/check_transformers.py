@@ -1,12 +1,13 @@
 """Compares five steps of AdamW of each family with those of transformers, and loads St's checkpoints into transformers.
 
-    python3 -m venv VENV && VENV/bin/pip install torch transformers numpy tokenizers safetensors
+    python3 -m venv VENV && VENV/bin/pip install torch transformers peft numpy tokenizers safetensors
     ST_BUILD=build VENV/bin/python test/e2e/models/check_transformers.py [NAMES]
 
 Each family trains under several layouts. Its losses are compared with those of transformers' class in float64: to 1e-5, or,
 if a rounding of the first parameters changes transformers' own losses by more, to twice that. The class then loads each saved
 folder, and its logits are compared with those of the class that transformers trained. Megatron-LM's models have no class, and
-test_families.py compares them. Not a part of the tests, which do not install PyTorch.
+test_families.py compares them. With +lora after its name, a family trains adapters, PEFT loads them, and the loss of the next
+batch is compared. Not a part of the tests, which do not install PyTorch.
 """
 
 import pathlib
@@ -16,6 +17,7 @@ import tempfile
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import numpy as np
+import peft
 import record_families as recorded
 import st_testing as st
 import torch
@@ -32,6 +34,9 @@ LAYOUTS = {
     "2 replicas x 2 shards x 2 stages": {"mode": "hybrid", "stage_cnt": 2, "sharding_size": 2, "sharding_dim": "megatron", "data": 2,
                                          "accum_degree": 1, "zero": 1},
 }
+
+# The matrices that get adapters.
+ADAPTED = {"llama": "q_proj,v_proj,down_proj", "gpt2": "c_attn", "opt": "k_proj,fc1", "bert": "query,dense"}
 
 
 def layouts_of(name, config):
@@ -78,25 +83,51 @@ def load(config, folder):
     return model
 
 
+def write_inputs(folder, config, steps):
+    """A folder with the first parameters, and a file of batches."""
+    arguments = [a for a in signature(import_model(folder, config, task_of(config), BATCH, SEQ))[0] if a.role == "parameter"]
+    given = st.write_json(folder / "hf" / "config.json", config).parent
+    save_file(given_tensors(arguments), given / "model.safetensors")
+    batches, data = [batch(config, i) for i in range(steps)], folder / "batches.safetensors"
+    save_file({key: np.stack([values[key] for values in batches]) for key in batches[0]}, data)
+    return given, data
+
+
 def check(folder, name):
     config, task = FAMILIES[name], task_of(FAMILIES[name])
     model, expected = recorded.train(config)
-    arguments = [a for a in signature(import_model(folder, config, task, BATCH, SEQ))[0] if a.role == "parameter"]
-    given = st.write_json(folder / "hf" / "config.json", config).parent
-    save_file(given_tensors(arguments), given / "model.safetensors")
-    batches = [batch(config, i) for i in range(STEPS)]
-    save_file({key: np.stack([values[key] for values in batches]) for key in batches[0]}, folder / "batches.safetensors")
+    given, data = write_inputs(folder, config, STEPS)
     flags = [f"--label-seq={TARGET}"] if task == "seq2seq" else []
     worst = worst_logit = 0.0
     for layout, parallel in layouts_of(name, config).items():
         binary = st.compile_model(folder, layout.replace(" ", "-"), config, task, parallel, *flags, *OPTIMIZER, batch=BATCH, seq=SEQ)
         saved = folder / f"saved-{layout}"
-        found = st.losses(st.train(binary, f"--lr={ADAMW['lr']}", f"--init={given}", f"--data={folder / 'batches.safetensors'}",
-                                   f"--save={saved}", steps=STEPS))
+        found = st.losses(st.train(binary, f"--lr={ADAMW['lr']}", f"--init={given}", f"--data={data}", f"--save={saved}", steps=STEPS))
         worst = max(worst, st.relative_difference(expected, found))
         ours, theirs = logits_of(config, load(config, saved)), logits_of(config, model)
         worst_logit = max(worst_logit, np.abs(ours - theirs).max() / np.abs(theirs).max())
     return worst, worst_logit, expected
+
+
+def check_adapters(folder, name):
+    """The difference of the losses of the batch after the training."""
+    config, task = FAMILIES[name], task_of(FAMILIES[name])
+    given, data = write_inputs(folder, config, STEPS + 1)
+    worst = 0.0
+    for layout, parallel in layouts_of(name, config).items():
+        binary = st.compile_model(folder, layout.replace(" ", "-"), config, task, parallel, f"--lora=3:{ADAPTED[name]}", "--lora-alpha=6", *OPTIMIZER,
+                                  batch=BATCH, seq=SEQ)
+        saved, run = folder / f"saved-{layout}", [f"--lr={ADAMW['lr']}", f"--data={data}"]
+        st.train(binary, *run, f"--init={given}", f"--save={saved}", steps=STEPS)
+        (found,) = st.losses(st.train(binary, *run, f"--resume={saved}", steps=1))
+        base = recorded.build(config)
+        adapted = peft.PeftModel.from_pretrained(base, saved).double().eval()
+        with torch.no_grad():
+            plain, expected = (recorded.loss_of(config, model, recorded.given_batch(config, STEPS)).item()
+                               for model in (recorded.build(config), adapted))
+        st.expect(abs(expected - plain) > 1e-3 * plain, f"the adapters change the loss {plain} to {expected}")
+        worst = max(worst, abs(found - expected) / expected)
+    return worst
 
 
 def spread_of(config, expected):
@@ -107,11 +138,18 @@ def spread_of(config, expected):
 def main():
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
-    names = sys.argv[1:] or [name for name, config in FAMILIES.items() if config["model_type"] != "megatron-gpt"]
+    names = [name for name, config in FAMILIES.items() if config["model_type"] != "megatron-gpt"]
+    names = sys.argv[1:] or names + [f"{name}+lora" for name in ADAPTED]
     failed = 0
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
             try:
+                if name.endswith("+lora"):
+                    worst = check_adapters(pathlib.Path(folder), name.removesuffix("+lora"))
+                    is_right = worst <= 1e-5
+                    print(f"{'ok' if is_right else 'FAILED':7} {name}: loss with PEFT's adapters {worst:.0e}", flush=True)
+                    failed += not is_right
+                    continue
                 worst, logits, expected = check(pathlib.Path(folder), name)
                 spread = spread_of(FAMILIES[name], expected) if worst > 1e-5 else 0.0
                 is_right = worst <= max(1e-5, 2 * spread) and logits <= 1e-4
