@@ -163,9 +163,8 @@ BUGS = [
     Bug("vector-along-the-wrong-part", HALVES, "dims.push_back(place + 1);\n  }\n  return hlo::BroadcastInDimOp",
         "dims.back() = place + 1, dims.push_back(place);\n  }\n  return hlo::BroadcastInDimOp"),
     # Kernels of attention and of the optimizer.
-    Bug("one-input-for-all-of-its-type", f"{CUDA}attention/JoinedGradient.cpp", "llvm::find(inputs, input) - inputs.begin()",
-        "llvm::find_if(inputs, [&](Value known) { return known.getType() == input.getType(); }) - inputs.begin()",
-        "st-compile", True),
+    Bug("one-input-for-all-of-its-type", f"{CUDA}attention/JoinedGradient.cpp", "input.getType() == other.getType() && definitions.of(input) == definitions.of(other);",
+        "input.getType() == other.getType();", "st-compile", True),
     Bug("sums-of-blocks-before-are-lost", CROSSING, "added.push_back(number + sums[i + j]);", "added.push_back(sums[i + j]);",
         "st-cuda-host-run", True),
     Bug("gradients-of-the-other-sum", f"{CUDA}passes/JoinReductions.cpp",
