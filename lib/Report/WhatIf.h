@@ -1,4 +1,4 @@
-// Times the step on hypothetical devices of which one part is faster, to show the cost of each
+// Times the step on hypothetical devices. Each has one faster part, which shows the cost of that
 // part.
 #ifndef ST_REPORT_WHATIF_H
 #define ST_REPORT_WHATIF_H

@@ -1,5 +1,5 @@
-"""Training steps whose state JAX has: a binary starts from it (st.save_state), and JAX goes on with the binary's
-(st.load_state). Losses and states are those of JAX's CPU."""
+"""Checkpoints between JAX and binaries: a binary starts from JAX's state (st.save_state), and JAX continues from the
+binary's (st.load_state). Losses and states agree with those on JAX's CPU."""
 
 import json
 import os

@@ -22,18 +22,10 @@ import record_families as recorded
 import st_testing as st
 import torch
 import transformers
-from families import ADAMW, BATCH, FAMILIES, SEQ, STEPS, TARGET, batch, parameter, task_of
+from families import ADAMW, BATCH, FAMILIES, LAYOUTS, OPTIMIZER, SEQ, STEPS, TARGET, batch, parameter, task_of
 from safetensors.numpy import save_file
 from st_programs import import_model, signature
 
-OPTIMIZER = [f"--{key}={value}" for key, value in ADAMW.items() if key != "lr"]
-LAYOUTS = {
-    "one device": None,
-    "2 stages x 2 shards": {"mode": "hybrid", "stage_cnt": 2, "sharding_size": 2, "sharding_dim": "megatron", "data": 1,
-                            "accum_degree": 2},
-    "2 replicas x 2 shards x 2 stages": {"mode": "hybrid", "stage_cnt": 2, "sharding_size": 2, "sharding_dim": "megatron", "data": 2,
-                                         "accum_degree": 1, "zero": 1},
-}
 
 # The matrices that get adapters.
 ADAPTED = {"llama": "q_proj,v_proj,down_proj", "gpt2": "c_attn", "opt": "k_proj,fc1", "bert": "query,dense"}

@@ -9,6 +9,15 @@ BATCH, SEQ, TARGET = 2, 12, 9  # TARGET: tokens in a target, for families with a
 # The training that record_families.py records; so large an epsilon keeps rounding errors from becoming updates.
 STEPS = 5
 ADAMW = {"lr": 1e-2, "beta1": 0.9, "beta2": 0.99, "epsilon": 1e-3, "weight-decay": 0.1}
+OPTIMIZER = [f"--{key}={value}" for key, value in ADAMW.items() if key != "lr"]
+# Layouts whose training is compared with that of transformers.
+LAYOUTS = {
+    "one device": None,
+    "2 stages x 2 shards": {"mode": "hybrid", "stage_cnt": 2, "sharding_size": 2, "sharding_dim": "megatron", "data": 1,
+                            "accum_degree": 2},
+    "2 replicas x 2 shards x 2 stages": {"mode": "hybrid", "stage_cnt": 2, "sharding_size": 2, "sharding_dim": "megatron", "data": 2,
+                                         "accum_degree": 1, "zero": 1},
+}
 
 # Llama's keys, which most families share.
 BLOCKS = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24, "vocab_size": 61,

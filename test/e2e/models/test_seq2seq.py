@@ -12,19 +12,11 @@ from safetensors.numpy import load_file, save_file
 sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[1].iterdir())
 
 import st_testing as st
-from families import ADAMW, BART, BATCH, FAMILIES, SEQ, STEPS, T5, TARGET, batch, parameter, references
+from families import ADAMW, BART, BATCH, FAMILIES, LAYOUTS, OPTIMIZER, SEQ, STEPS, T5, TARGET, batch, parameter, references
 from st_programs import import_model, signature
 
 NAMES = [name for name in FAMILIES if name.startswith(("bart", "t5"))]
-LAYOUTS = {
-    "one device": None,
-    "2 stages x 2 shards": {"mode": "hybrid", "stage_cnt": 2, "sharding_size": 2, "sharding_dim": "megatron", "data": 1,
-                            "accum_degree": 2},
-    "2 replicas x 2 shards x 2 stages": {"mode": "hybrid", "stage_cnt": 2, "sharding_size": 2, "sharding_dim": "megatron", "data": 2,
-                                         "accum_degree": 1, "zero": 1},
-    "a stage for each layer": {"mode": "pipeline", "stage_cnt": 4, "data": 1, "accum_degree": 2},
-}
-OPTIMIZER = [f"--{key}={value}" for key, value in ADAMW.items() if key != "lr"]
+LAYOUTS = LAYOUTS | {"a stage for each layer": {"mode": "pipeline", "stage_cnt": 4, "data": 1, "accum_degree": 2}}
 
 
 def given_parameters(folder, config):

@@ -135,7 +135,7 @@ def work_of_attention(folder):
     found = []
     # A device has every eighth token of a sequence, unless it has heads. The window of 64 rows of a block then has 64 x 8 keys
     # more than that of one row, an eighth of a window of 4096. In a ring each part has an eighth of a window's keys.
-    for name, window, exchanges in (("llama", None, ("heads", "keys", "ring")), ("mistral", 4096, ("heads",)),
+    for name, window, exchanges in (("llama", None, ("heads", "keys", "ring")), ("mistral", 4096, ("heads", "keys")),
                                     ("mistral", 8192, ("keys", "ring"))):
         keys = {"sliding_window": window} if window else {}
         model = st.write_json(folder / name / "config.json", MODELS[name] | keys | {
@@ -153,7 +153,9 @@ def work_of_attention(folder):
             pairs = tokens ** 2 / 2 if name == "llama" else window * tokens - window ** 2 / 2
             expected = products * 2 * pairs * 1024 / n / 1e12
             found.append(f"{name} {exchange}: {work / expected:.3f} of {expected:.3f} TFLOP in {products:g} products")
-            st.expect(0.99 <= work / expected <= 1.1, found[-1])
+            # Where blocks exceed a short window, one kernel for both gradients still has less work than two without this excess.
+            most = 1.1 * 9 / products if (window, exchange) == (4096, "keys") else 1.1
+            st.expect(0.99 <= work / expected <= most, found[-1])
     return ", ".join(found)
 
 

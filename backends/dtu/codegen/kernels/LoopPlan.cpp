@@ -53,6 +53,8 @@ private:
 
   /// Takes the shape for a plan of one step if it fits into L1; returns false otherwise.
   bool tryShape(const TileShape &shape);
+  /// The same for a plan of several steps.
+  bool tryStepShape(const TileShape &shape);
 
   void chooseGroups();
   bool planFullRows();
@@ -148,6 +150,13 @@ bool Planner::tryShape(const TileShape &shape) {
     return false;
   setItems(shape);
   storage.place(plan.shape = shape);
+  return true;
+}
+
+bool Planner::tryStepShape(const TileShape &shape) {
+  if (!tryShape(shape))
+    return false;
+  setSteps(shape);
   return true;
 }
 
@@ -279,12 +288,8 @@ bool Planner::planKeptTiles() {
                                               std::min(kSmallestTile, maximum), maximum);
       shape.cols = cols <= aim ? cols : even(cols, aim, kVectorColumns);
       shape.rows = even(rows, std::max<int64_t>(1, aim / shape.cols), 1);
-      if (!fits(shape))
-        continue;
-      setItems(shape);
-      setSteps(shape);
-      storage.place(plan.shape = shape);
-      return true;
+      if (tryStepShape(shape))
+        return true;
     }
   }
   plan.shape = before;
@@ -312,12 +317,8 @@ bool Planner::planSteps() {
     walkedTile = even(size(walked), walkedTile, columnsWalked ? kVectorColumns : 1);
     shape.rows = columnsWalked ? keptTile : walkedTile;
     shape.cols = columnsWalked ? walkedTile : keptTile;
-    if (!fits(shape))
-      continue;
-    setItems(shape);
-    setSteps(shape);
-    storage.place(plan.shape = shape);
-    return true;
+    if (tryStepShape(shape))
+      return true;
   }
   return false;
 }

@@ -21,8 +21,7 @@ public:
   void follow(size_t index);
   /// Call after the current instruction accessed a memory.
   void access(const MemoryAccess &access, int64_t memory, const Address &address);
-  /// Call for a message, a load from memory or an unresolved race, none of which can be part of a
-  /// period.
+  /// Call after a message, a load from memory or an unresolved race. A period cannot contain them.
   void disturb() { ++disturbances; }
   /// Call after an instance ran the end of a loop at `end`. May advance all instances. Returns the
   /// number of accesses compared.

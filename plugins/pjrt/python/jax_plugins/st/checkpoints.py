@@ -108,7 +108,7 @@ def _leaves_by_argument(lowered, state):
                              f"\"{keystr(arguments[donated[i]][0])}\" of (args, kwargs)")
     if len(given) != len(donated):
         raise ValueError(f"the state has {len(given)} leaves; the step donates {len(donated)}")
-    # Programs lack arguments that nothing reads.
+    # JAX removes unused arguments from the program.
     kept = sorted(lowered._lowering.compile_args["kept_var_idx"])
     number = {argument: i for i, argument in enumerate(kept)}
     return {number[i]: (keystr(path), leaf) for i, (path, leaf) in zip(donated, given) if i in number}
